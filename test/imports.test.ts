@@ -144,6 +144,7 @@ const layers = [
   'budgets',
   'agents',
   'models',
+  'models/limits',
   'models/providers',
   'models/response',
   'models/prompt',

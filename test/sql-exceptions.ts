@@ -17,8 +17,8 @@ export const exceptions: Exception[] = [
     reason: 'metrics report how long sessions wait for a node',
   },
   {
-    like: /^select count\(\*\) filter \(where waiting_for->>'type' = 'model'\)::integer as count from \( select waiting_for from sessions /,
-    reason: 'metrics count the sessions that wait for their models',
+    like: /^select count\(\*\) filter \(where waiting_for->'error'->>'code' <> 'model_limit_reached'\)::integer as outage, .* from \( select waiting_for from sessions /,
+    reason: 'metrics count the sessions that wait for their models, and for limits of them',
   },
   {
     like: /^select w\.status, sum\(d\.count\)::integer as count from webhook_subscriptions w cross join lateral /,

@@ -1221,6 +1221,39 @@ create table budget_alerts (
   constraint budget_alerts_organization_id_name_fkey foreign key (organization_id, name) references budgets(organization_id, name) on delete cascade
 );
 
+-- How often an environment calls a model (models/limits/).
+create table model_limits (
+  organization_id uuid not null,
+  environment text not null,
+  -- `provider/model`; `*` for all models without a limit of their own, together.
+  model text not null,
+  requests_per_minute integer,
+  tokens_per_minute bigint,
+  -- It was removed while calls waited for it. They are made at once, and the row is deleted with the last of them.
+  is_removed boolean default false not null,
+  -- What the calls of the last minute took, by slices of two seconds: `[[start in ms since 1970, requests, tokens], …]`.
+  taken json not null,
+  constraint model_limits_pkey primary key (organization_id, environment, model),
+  constraint model_limits_organization_id_environment_fkey foreign key (organization_id, environment) references environments(organization_id, name) on delete cascade
+);
+
+-- Calls that wait for a limit, or that may be made now and have not begun. One whose operation is not pending any more is deleted by the
+-- next look at the limit.
+create table model_limit_waits (
+  organization_id uuid not null,
+  environment text not null,
+  model text not null,
+  operation_id uuid not null,
+  session_id uuid not null,
+  -- What the call will take, estimated.
+  tokens bigint not null,
+  since timestamptz not null,
+  is_granted boolean default false not null,
+  constraint model_limit_waits_pkey primary key (organization_id, operation_id),
+  constraint model_limit_waits_organization_id_environment_model_fkey foreign key (organization_id, environment, model) references model_limits(organization_id, environment, model) on delete cascade
+);
+create index model_limit_waits_in_order on model_limit_waits (organization_id, environment, model, is_granted, since, operation_id);
+
 create table signalbox_migrations (
   version integer not null,
   name text not null,

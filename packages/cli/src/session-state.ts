@@ -5,6 +5,7 @@ import { counted, shown } from './text.ts';
 export function stateOf({ status, waitingFor, stopReason }: Session): string {
   if (waitingFor) {
     const { type, operationIds, toolCallIds, sessionIds, retryAt, error } = waitingFor;
+    if (error?.code === 'model_limit_reached') return `waiting: ${shown(error.message)}; about ${retryAt}`;
     if (type === 'model')
       return `waiting: model unavailable, retry at ${retryAt}${error ? ` (${shown(error.message)})` : ''}`;
     const parts = [

@@ -647,6 +647,8 @@ export interface CreateEnvironment {
   name: string;
   /** How many days sessions are kept after they end, with their transcript, journal and deliveries. A shorter limit of the operator takes precedence; null: the limit of the operator. */
   keepSessionsDays?: number | null | undefined;
+  /** Replaces the limits of the environment for its models. Calls beyond a limit wait in order. A new limit applies to the calls that wait already; those of a removed one are made at once. */
+  modelLimits?: SetModelLimit[] | undefined;
 }
 
 export interface CreateInvitation {
@@ -798,6 +800,8 @@ export interface Environment {
   name: string;
   /** How many days sessions are kept after they end, with their transcript, journal and deliveries. A shorter limit of the operator takes precedence; null: the limit of the operator. */
   keepSessionsDays: number | null;
+  /** How often it calls models, for all nodes of the service together, and what waits. Empty: no limits. */
+  modelLimits: ModelLimit[];
   /** How many secrets it has. Null for callers without the scope `secrets:manage`. */
   secretCount: number | null;
   createdAt: string;
@@ -1250,6 +1254,19 @@ export interface ModelCallUsage {
   /** Input tokens that were written to the provider's cache. Left out if there are none. */
   cacheWriteTokens?: number;
   costUsd: number | null;
+}
+
+export interface ModelLimit {
+  /** The provider and the model as agents name them: `provider/model`. `*`: all models without a limit of their own, together. */
+  model: string;
+  /** How many calls are made in a minute. Each attempt of a call that fails counts. */
+  requestsPerMinute: number | null;
+  /** How many tokens calls read and write in a minute: estimated before a call, and corrected by what it used. A call that takes more than that is made alone. */
+  tokensPerMinute: number | null;
+  /** How many calls wait for it now. */
+  waiting: number;
+  /** Since when the first of them waits; null if none does. */
+  waitingSince: string | null;
 }
 
 export interface ModelList {
@@ -1800,7 +1817,7 @@ export interface Session {
   endedAt: string | null;
 }
 
-/** How the last call of the model failed; present if `type` is `model`. */
+/** How the last call of the model failed, or which limit the call waits for; present if `type` is `model`. */
 export interface SessionError {
   code: string;
   message: string;
@@ -1878,6 +1895,15 @@ export interface SetBudget {
   thresholds?: number[] | undefined;
   /** Once the limit is reached, no turn begins and running turns end before their next model call. Default: `false`. */
   stop?: boolean | undefined;
+}
+
+export interface SetModelLimit {
+  /** The provider and the model as agents name them: `provider/model`. `*`: all models without a limit of their own, together. */
+  model: string;
+  /** How many calls are made in a minute. Each attempt of a call that fails counts. */
+  requestsPerMinute?: number | null | undefined;
+  /** How many tokens calls read and write in a minute: estimated before a call, and corrected by what it used. A call that takes more than that is made alone. */
+  tokensPerMinute?: number | null | undefined;
 }
 
 export interface SetOrganization {
@@ -2159,6 +2185,8 @@ export interface UpdateAgent {
 export interface UpdateEnvironment {
   /** How many days sessions are kept after they end, with their transcript, journal and deliveries. A shorter limit of the operator takes precedence; null: the limit of the operator. */
   keepSessionsDays?: number | null | undefined;
+  /** Replaces the limits of the environment for its models. Calls beyond a limit wait in order. A new limit applies to the calls that wait already; those of a removed one are made at once. */
+  modelLimits?: SetModelLimit[] | undefined;
 }
 
 export type UpdateKey = {
@@ -2343,7 +2371,7 @@ export interface WaitingFor {
   toolCallIds: string[];
   sessionIds: string[];
   expiresAt: string | null;
-  /** When the model is called again; present if `type` is `model`. */
+  /** When the model is called again; present if `type` is `model`. A call that waits for a limit of the environment is made at about this time, or before. */
   retryAt?: string;
   error?: SessionError;
 }
@@ -2738,7 +2766,7 @@ export interface Operations {
       environment: Environment;
     };
   };
-  /** Update an environment. Changes how long ended sessions are kept. `PATCH /api/v1/environments/{env}`, scope `organization:manage` (permission `admin`). */
+  /** Update an environment. Changes how long ended sessions are kept, and how often models are called. A limit for a model that its provider does not have is refused with 400, if the environment can list the models of the provider. `PATCH /api/v1/environments/{env}`, scope `organization:manage` (permission `admin`). */
   updateEnvironment: {
     params: {
       /** The name of an environment, such as `production`. */

@@ -44,7 +44,7 @@ export type SessionError = Static<typeof SessionError>;
 
 /**
  * What a waiting session waits for; an array is empty if nothing of its kind is awaited. `model`: the agent's model and its
- * fallbacks are unavailable.
+ * fallbacks are unavailable, or the call waits for a limit of the environment: then `error.code` is `model_limit_reached`.
  */
 export const WaitingFor = Type.Object(
   {
@@ -56,13 +56,15 @@ export const WaitingFor = Type.Object(
     retryAt: Type.Optional(
       Type.Unsafe<string>({
         ...Timestamp,
-        description: 'When the model is called again; present if `type` is `model`.',
+        description:
+          'When the model is called again; present if `type` is `model`. A call that waits for a limit of the environment is made at about this time, or before.',
       }),
     ),
     error: Type.Optional(
       Type.Unsafe<SessionError>({
         ...SessionError,
-        description: 'How the last call of the model failed; present if `type` is `model`.',
+        description:
+          'How the last call of the model failed, or which limit the call waits for; present if `type` is `model`.',
       }),
     ),
   },

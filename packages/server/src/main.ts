@@ -30,6 +30,7 @@ import { lacksFixes, newerVersion } from './lib/newest-versions.ts';
 import { version } from './lib/version.ts';
 import { createEnvironmentStreams } from './listening/environment-streams.ts';
 import { createUpkeep } from './maintenance.ts';
+import { createModelLimits } from './models/limits/model-limits.ts';
 import { createCatalog, createModels } from './models/models.ts';
 import { createNodeLease, forgetOtherNodes } from './node/claims/node-lease.ts';
 import { createSessionRunner } from './node/session-runner.ts';
@@ -304,14 +305,11 @@ async function startRoles(
     stops.push(() => upkeep.stop());
     const tools = createTools(platform);
     stops.push(() => tools.close());
-    const ask = createModels(platform, providerKeys);
-    const worker = createSessionRunner(platform, {
-      nodeId: nodeId,
-      ask,
-      tools,
-      leaseSeconds,
-      graceMs: graceSeconds * 1000,
-    });
+    const modelLimits = createModelLimits(platform);
+    stops.push(() => modelLimits.stop());
+    await modelLimits.start();
+    const ask = createModels(platform, providerKeys, modelLimits);
+    const worker = createSessionRunner(platform, { nodeId, ask, tools, leaseSeconds, graceMs: graceSeconds * 1000 });
     await worker.start();
     stops.push(() => worker.stop());
     const scheduler = createScheduler(platform);

@@ -44,7 +44,8 @@ export const environmentRoutes = table({
     scope: 'organization:manage',
     tag: 'Environments',
     summary: 'Update an environment',
-    description: 'Changes how long ended sessions are kept.',
+    description:
+      'Changes how long ended sessions are kept, and how often models are called. A limit for a model that its provider does not have is refused with 400, if the environment can list the models of the provider.',
     params: EnvironmentParams,
     body: UpdateEnvironment,
     status: 200,

@@ -1,5 +1,5 @@
 // Environments: named scopes for sessions, secrets and webhook subscriptions.
-import type { Environment, Input, Result } from '@signalbox/contract';
+import type { Environment, Input, ModelLimit, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { changesBetween, recordEvent } from '../events/record.ts';
@@ -7,11 +7,21 @@ import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
+import {
+  checkedLimits,
+  limitFromRow,
+  modelLimitsColumn,
+  replaceLimits,
+  requireKnownModels,
+  type StoredLimit,
+  storedLimit,
+} from './model-limits.ts';
 
 interface Row {
   environmentId: string;
   name: string;
   keepSessionsDays: number | null;
+  modelLimits: ModelLimit[];
   /** Null: the caller may not know. */
   secretCount: number | null;
   createdAt: Date;
@@ -19,6 +29,7 @@ interface Row {
 
 const columnsFor = ({ organizationId, scopes }: Context): Sql => sql`
   e.environment_id as "environmentId", e.name, e.keep_sessions_days as "keepSessionsDays", e.created_at as "createdAt",
+  ${modelLimitsColumn(organizationId)} as "modelLimits",
   ${
     scopes.has('secrets:manage')
       ? sql`(select count(*)::int from environment_secrets as s
@@ -46,10 +57,12 @@ export async function createEnvironment(
   input: Input<'createEnvironment'>,
 ): Promise<Result<'createEnvironment'>> {
   return inTransaction(ctx, async (tx, ctx) => {
+    const limits = checkedLimits(input.modelLimits ?? []);
     const row: Row = {
       environmentId: newUuid(),
       name: input.name,
       keepSessionsDays: input.keepSessionsDays ?? null,
+      modelLimits: limits.map((limit) => ({ ...limit, waiting: 0, waitingSince: null })),
       secretCount: ctx.scopes.has('secrets:manage') ? 0 : null,
       createdAt: ctx.clock.now(),
     };
@@ -59,12 +72,18 @@ export async function createEnvironment(
       on conflict do nothing`);
     if (inserted === 0)
       throw new ApiError('environment_exists', `name: the environment "${input.name}" already exists.`);
+    if (limits.length > 0) await setLimits(ctx, tx, row.name, limits);
+    const chosen = {
+      ...(row.keepSessionsDays !== null && { keepSessionsDays: row.keepSessionsDays }),
+      ...(limits.length > 0 && { modelLimits: limits }),
+    };
+    const changes = changesBetween({}, chosen, ['keepSessionsDays', 'modelLimits']);
     await tx.query(
       recordEvent(ctx, row.createdAt, {
         type: 'environment.created',
         resource: { type: 'environment', id: formatId('env', row.environmentId) },
         environment: row.name,
-        ...(row.keepSessionsDays !== null && { changes: { keepSessionsDays: [null, row.keepSessionsDays] } }),
+        ...(changes && { changes }),
       }),
     );
     return { environment: environmentFromRow(row) };
@@ -76,18 +95,23 @@ export async function updateEnvironment(
   input: Input<'updateEnvironment'>,
 ): Promise<Result<'updateEnvironment'>> {
   const { organizationId } = ctx;
+  const limits = input.modelLimits && checkedLimits(input.modelLimits);
+  // Before the transaction, because a provider may be asked for its models.
+  if (limits) await requireKnownModels(ctx, input.env, input.modelLimits!);
   return inTransaction(ctx, async (tx, ctx) => {
     const [row] = await tx.query<Row>(sql`
       select ${columnsFor(ctx)} from environments as e
       where e.organization_id = ${organizationId} and e.name = ${input.env} for no key update`);
     if (!row) throw notFound('environment');
+    const before = { keepSessionsDays: row.keepSessionsDays, modelLimits: row.modelLimits.map(storedLimit) };
     const { keepSessionsDays = row.keepSessionsDays } = input;
-    const changed: Row = { ...row, keepSessionsDays };
-    const changes = changesBetween(row, changed, ['keepSessionsDays']);
+    const changed = { keepSessionsDays, modelLimits: limits ?? before.modelLimits };
+    const changes = changesBetween(before, changed, ['keepSessionsDays', 'modelLimits']);
     if (!changes) return { environment: environmentFromRow(row) };
+    if (changes.modelLimits) await setLimits(ctx, tx, row.name, changed.modelLimits);
     await Promise.all([
       tx.query(sql`
-        update environments set keep_sessions_days = ${changed.keepSessionsDays}
+        update environments set keep_sessions_days = ${keepSessionsDays}
         where organization_id = ${organizationId} and name = ${row.name}`),
       tx.query(
         recordEvent(ctx, ctx.clock.now(), {
@@ -98,8 +122,23 @@ export async function updateEnvironment(
         }),
       ),
     ]);
-    return { environment: environmentFromRow(changed) };
+    const modelLimits = changed.modelLimits.map((limit) => ({
+      ...(row.modelLimits.find(({ model }) => model === limit.model) ?? { waiting: 0, waitingSince: null }),
+      ...limit,
+    }));
+    return { environment: environmentFromRow({ ...row, keepSessionsDays, modelLimits }) };
   });
+}
+
+/** The nodes apply them once the transaction is committed. */
+async function setLimits(
+  { organizationId, wake }: Context,
+  tx: Tx,
+  environment: string,
+  limits: readonly StoredLimit[],
+): Promise<void> {
+  await replaceLimits(tx, { organizationId, environment }, limits);
+  tx.afterCommit(() => wake.publish('limits', { organizationId }));
 }
 
 /** 409 `conflict` while it has open sessions, a subscription or schedules. Its secrets are deleted with it. */
@@ -159,6 +198,7 @@ function environmentFromRow(row: Row): Environment {
     environmentId: formatId('env', row.environmentId),
     name: row.name,
     keepSessionsDays: row.keepSessionsDays,
+    modelLimits: row.modelLimits.map(limitFromRow),
     secretCount: row.secretCount,
     createdAt: row.createdAt.toISOString(),
   };

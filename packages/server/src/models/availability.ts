@@ -105,7 +105,8 @@ export function createAvailability(
           yield event;
         }
       } catch (error) {
-        if (!signal.aborted && error instanceof ModelFailure) {
+        // One that waits for a limit of its environment says nothing about the model.
+        if (!signal.aborted && error instanceof ModelFailure && !error.isSkipped) {
           if (isUnavailable(error)) record(key, error, isTrial);
           else troubles.delete(key);
         }

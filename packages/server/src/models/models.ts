@@ -4,6 +4,7 @@ import type { Platform } from '../platform.ts';
 import type { ProviderKeys } from '../vault/provider-keys.ts';
 import { createAvailability } from './availability.ts';
 import { createModelCatalog, type ModelCatalog } from './catalog.ts';
+import type { ModelLimits } from './limits/model-limits.ts';
 import type { AskModel } from './model/model.ts';
 import { createFindKey } from './providers/find-key.ts';
 import { createProviderModel } from './providers/provider.ts';
@@ -19,18 +20,22 @@ export function createCatalog(
   return createModelCatalog(platform, createFindKey(platform, keys));
 }
 
-/** `keys`: the operator's keys, used for agents whose environment has none. */
+/** `keys`: the operator's keys, used for agents whose environment has none. `limits`: of environments; without them there are none. */
 export function createModels(
   platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files' | 'memory' | 'wake' | 'log'>,
   keys: ProviderKeys = {},
+  limits?: Pick<ModelLimits, 'within'>,
 ): AskModel {
   const ifAvailable = createAvailability(platform.clock, createRecovery(platform));
+  const withinLimits = limits?.within ?? ((ask: AskModel) => ask);
   const findKey = createFindKey(platform, keys);
   const models = new Map<ProviderName, AskModel>([
-    ['scripted', createScriptedModel(platform.clock)],
-    ...Object.values(calledProviders).map(
-      (provider) => [provider.name, ifAvailable(createProviderModel(provider, platform, findKey))] as const,
-    ),
+    ['scripted', withinLimits(createScriptedModel(platform.clock))],
+    ...Object.values(calledProviders).map((provider) => {
+      const model = createProviderModel(provider, platform, findKey);
+      // A call that is skipped during an outage takes nothing of a limit.
+      return [provider.name, ifAvailable(withinLimits(model))] as const;
+    }),
   ]);
   return (call, signal) => {
     const ask = models.get(call.config.provider);

@@ -10,7 +10,7 @@
 //   store result or unknown outcome         ←  yields `callEnded`
 //   read the inbox into `state`             ←  yields `inbox` when something arrived
 //   store results and the next model call   ←  yields `stepEnded`, and begins the next step
-//   park the session, or continue           ←  yields `wait` (`offer` for a worker, `modelUnavailable` in an outage)
+//   park the session, or continue           ←  yields `wait` (`offer` for a worker, `modelUnavailable` in an outage, `modelLimited`)
 //   end the turn, begin the next or release ←  yields `end` or `fail`
 //
 // Each event is stored before the machine continues, so a crash loses nothing that was shown, and the machine resumes from the
@@ -166,6 +166,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       }
 
       case 'modelUnavailable':
+      case 'modelLimited':
         await appender.take(head); // text that was never shown needs no reset
         state.shownText = '';
         return (await parkForModel(context, event)) ? 'stop' : 'continue';

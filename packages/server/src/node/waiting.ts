@@ -24,16 +24,24 @@ export async function parkTurn(context: TurnContext, now: Date): Promise<boolean
   return session.commitAndRelease(change, operations);
 }
 
-/** Parks the session until its models are called again. The same as above. */
+/**
+ * Parks the session before a model call: until its models are called again, or a limit of its environment lets it call its model. The
+ * same as above.
+ */
 export async function parkForModel(
   context: TurnContext,
-  { modelCall, failure, retryAt, isFirst }: Extract<TurnEvent, { type: 'modelUnavailable' }>,
+  event: Extract<TurnEvent, { type: 'modelUnavailable' | 'modelLimited' }>,
 ): Promise<boolean> {
+  const { modelCall, failure } = event;
+  // A call that waits for a limit is not an attempt. It has no event: a busy environment would have one for most of its calls.
+  const { isAttempt, isFirst, until } =
+    event.type === 'modelLimited'
+      ? { isAttempt: false, isFirst: false, until: event.until }
+      : { isAttempt: modelCall.kind === 'model', isFirst: event.isFirst, until: event.retryAt };
+  const waitingFor = waitingForModel(until, failure);
   const { session, deadline, platform } = context;
   const { row, head } = session;
-  const { code, message } = failure;
   const now = platform.clock.now();
-  const waitingFor = waitingForModel(retryAt, { code, message });
   const fromSeq = modelCall.fromSeq!;
   const items: NewChunk[] = [
     ...(head.nextSeq > fromSeq ? [{ type: 'message.reset' as const, fromSeq }] : []),
@@ -44,7 +52,7 @@ export async function parkForModel(
     items,
     patch: [
       ...waitingPatch(waitingFor, deadline.getTime() - now.getTime()),
-      ...(modelCall.kind === 'model' ? [sql`model_calls = model_calls + 1`] : []),
+      ...(isAttempt ? [sql`model_calls = model_calls + 1`] : []),
     ],
     statements: [
       updateOperation(row, stored, now),

@@ -76,6 +76,10 @@ export function createMetrics() {
       'signalbox_sessions_waiting_for_model',
       'Sessions that are parked because their models are unavailable, counted up to 10,000',
     ),
+    waitingForLimit: gauge(
+      'signalbox_sessions_waiting_for_limit',
+      'Sessions that are parked because their environment limits calls of their models, counted up to 10,000',
+    ),
     runnable: gauge('signalbox_sessions_runnable', 'Sessions that are ready to run but not claimed by a node'),
     runnableOldest: gauge(
       'signalbox_sessions_runnable_oldest_seconds',

@@ -40,7 +40,7 @@ const OPEN = ['idle', 'running', 'waiting'];
 
 interface Counts {
   sessions: { status: string; count: number }[];
-  waitingForModel: number;
+  forModel: { outage: number; limit: number };
   runnable: Waiting;
   backlog: { status: string; count: number }[];
   events: Waiting;
@@ -103,8 +103,8 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
   function show(counts: Counts | undefined): void {
     metrics.databaseUp.set(counts ? 1 : 0);
     for (const gauge of [metrics.sessions, metrics.backlog]) gauge.reset();
-    const { waitingForModel, runnable, runnableOldest, eventsPending, eventsOldest } = metrics;
-    for (const gauge of [waitingForModel, runnable, runnableOldest, eventsPending, eventsOldest]) {
+    const { waitingForModel, waitingForLimit, runnable, runnableOldest, eventsPending, eventsOldest } = metrics;
+    for (const gauge of [waitingForModel, waitingForLimit, runnable, runnableOldest, eventsPending, eventsOldest]) {
       // `reset` would set a gauge without labels to 0, but its value is unknown.
       gauge.remove();
     }
@@ -114,7 +114,8 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
     for (const { status, count } of counts.sessions) metrics.sessions.set({ status }, count);
     for (const subscription of ['enabled', 'paused', 'disabled']) metrics.backlog.set({ subscription }, 0);
     for (const { status, count } of counts.backlog) metrics.backlog.set({ subscription: status }, count);
-    waitingForModel.set(counts.waitingForModel);
+    waitingForModel.set(counts.forModel.outage);
+    waitingForLimit.set(counts.forModel.limit);
     metrics.runnable.set(counts.runnable.count);
     metrics.runnableOldest.set(ageSeconds(counts.runnable));
     metrics.eventsPending.set(counts.events.count);
@@ -168,10 +169,13 @@ async function countAll(db: Db, now: Date): Promise<Counts> {
           limit ${MOST_COUNTED}) counted) c`,
     // Its index has few other sessions: those whose approvals expire, and offered steps.
     sql`
-      select count(*) filter (where waiting_for->>'type' = 'model')::integer as count from (
+      select count(*) filter (where waiting_for->'error'->>'code' <> 'model_limit_reached')::integer as outage,
+        count(*) filter (where waiting_for->'error'->>'code' = 'model_limit_reached')::integer as limit
+      from (
         select waiting_for from sessions
         where node_id is null and runnable_at is not null and (queue is not null or status <> 'running')
-        order by runnable_at, session_id limit ${MOST_COUNTED}) counted`,
+        order by runnable_at, session_id limit ${MOST_COUNTED}) counted
+      where waiting_for->>'type' = 'model'`,
     sql`
       select count(*)::integer as count, min(runnable_at) as oldest from (
         select runnable_at from sessions where node_id is null and runnable_at <= ${now}
@@ -191,7 +195,7 @@ async function countAll(db: Db, now: Date): Promise<Counts> {
   ]);
   return {
     sessions: sessions as Counts['sessions'],
-    waitingForModel: (forModel[0] as { count: number }).count,
+    forModel: forModel[0] as Counts['forModel'],
     runnable: runnable[0] as Waiting,
     backlog: backlog as Counts['backlog'],
     events: events[0] as Waiting,

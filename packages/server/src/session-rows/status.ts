@@ -4,10 +4,10 @@ import type { SessionError, WaitingFor } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { SessionRow } from './session.ts';
 
-/** `error`: how the last call of the models failed. */
-export function waitingForModel(retryAt: Date, error: SessionError): WaitingFor {
+/** `error`: how the last call of the models failed, or why it is not made yet. */
+export function waitingForModel(retryAt: Date, { code, message }: Pick<SessionError, 'code' | 'message'>): WaitingFor {
   const none = { operationIds: [], toolCallIds: [], sessionIds: [], expiresAt: null };
-  return { type: 'model', ...none, retryAt: retryAt.toISOString(), error };
+  return { type: 'model', ...none, retryAt: retryAt.toISOString(), error: { code, message } };
 }
 
 /**

@@ -9,6 +9,9 @@
 //      should spend on it gets this at once, and so does a model that the node knows to be unavailable (models/availability.ts).
 //   3. Then the turn fails.
 //
+// A call that is more than the environment's own limit (models/limits/) is not an attempt. The session is parked until its turn comes,
+// however long that takes, and no fallback is called instead.
+//
 // If none of the models is called because the node knows all of them to be unavailable, and a person waits for the response, the
 // round is repeated as a trial: the first model that may be tried at that moment is called.
 //
@@ -67,8 +70,9 @@ export interface TooLong {
 
 /** The call of a step. */
 export function stepRequest(state: TurnState, operation: Operation, { ask }: TurnPorts): ModelRequest {
-  const { view } = contextOf(state);
-  return { operation, models: state.models, ask, callOf: (model) => modelCallOf(state, model, view) };
+  const { view, tokens: inputTokens } = contextOf(state);
+  const callOf = (model: Model) => ({ ...modelCallOf(state, model, view), inputTokens });
+  return { operation, models: state.models, ask, callOf };
 }
 
 /** What a call of a model needs of the state. */
@@ -94,6 +98,14 @@ export async function* askModels(
     let failures = yield* askInOrder(state, request, ports, signal);
     if (Array.isArray(failures) && allSkipped(failures) && isAwaited(modelCall, ports))
       failures = yield* askInOrder(state, { ...request, callOf: awaited(request) }, ports, signal);
+    if ('waiting' in failures) {
+      const { waiting: failure, until } = failures;
+      // It is not parked if something arrived at that moment.
+      while (true) {
+        yield { type: 'modelLimited', modelCall, failure, until };
+        signal.throwIfAborted();
+      }
+    }
     if (!Array.isArray(failures)) return failures;
     if (!allSkipped(failures)) modelCall.failures += 1;
     const next = afterRound(state, modelCall, failures, ports);
@@ -120,13 +132,19 @@ export async function* askModels(
   }
 }
 
+/** The call waits for a limit of the environment: until when, at the latest. */
+interface Limited {
+  waiting: ModelFailure;
+  until: Date;
+}
+
 /** One round. Returns the failures in the order of the models if none of them has responded. */
 async function* askInOrder(
   state: TurnState,
   request: ModelRequest,
   { clock }: Pick<TurnPorts, 'clock'>,
   signal: AbortSignal,
-): AsyncGenerator<TurnEvent, ModelResponse | TooLong | ModelFailure[]> {
+): AsyncGenerator<TurnEvent, ModelResponse | TooLong | Limited | ModelFailure[]> {
   const { operation: modelCall, models } = request;
   const isStep = modelCall.kind === 'model';
   const failures: ModelFailure[] = [];
@@ -136,6 +154,7 @@ async function* askInOrder(
       if (isStep) state.models = [model, ...models.filter((other) => other !== model)];
       return outcome;
     }
+    if (outcome.waitsUntil) return { waiting: outcome, until: outcome.waitsUntil };
     if (isStep) state.modelCalls += 1;
     const { code, message } = outcome;
     if (code === 'model_context_too_long') {
@@ -177,7 +196,8 @@ async function* askModel(
   let text = '';
   const calls: ModelResponse['calls'][number][] = [];
   let ran: Ran = { calls: [], sources: [] };
-  const call = { ...callOf(model), ...(operation.unavailableSince && { wasParked: true }) };
+  const { operationId } = operation;
+  const call = { ...callOf(model), operationId, ...(operation.unavailableSince && { wasParked: true }) };
   recordLeftOut(operation, state.operations, sentToolsOf(call)?.leftOut);
   const early = createEarlyParts();
   // A step of a worker is announced when it is offered.

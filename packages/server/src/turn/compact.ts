@@ -26,6 +26,7 @@ import {
   withoutReplaced,
 } from './compaction.ts';
 import { contextOf, fixedTokens, isOfWorker, observedContextLimit } from './context.ts';
+import { tokensOfText } from './context-size.ts';
 import { failed, refused, type TurnEvent, type TurnPorts, type TurnState } from './turn.ts';
 
 /**
@@ -189,6 +190,7 @@ function summaryCall(
     limits: definition.limits,
     outputSchema: null,
     transcript: [{ role: 'user', content: [{ type: 'text', text }] }],
+    inputTokens: tokensOfText(text),
     callsBefore: modelCalls,
   };
 }

@@ -148,6 +148,11 @@ export type TurnEvent =
    */
   | { type: 'modelUnavailable'; modelCall: Operation; failure: ModelFailure; retryAt: Date; isFirst: boolean }
   /**
+   * The model call waits for a limit of the environment. The runner parks the session until then at the latest and ends the generator,
+   * or continues.
+   */
+  | { type: 'modelLimited'; modelCall: Operation; failure: ModelFailure; until: Date }
+  /**
    * A worker is to respond to the step, or to run calls of it. The runner offers it and ends the generator, or continues.
    */
   | { type: 'offer' }

@@ -20,6 +20,7 @@ export interface JournalCommit {
  * - `child`: the session has ended, and its result has to be reported to its parent
  * - `offered`: a worker may claim a step of the session
  * - `available`: a model that was unavailable responds; `model` is a hash of what names it (models/availability.ts)
+ * - `limits`: the limits of an environment for its models changed
  * - `subscription`: a webhook subscription of the organization changed
  * - `access`: an API key, or a person's sign-ins or role, changed
  */
@@ -30,6 +31,7 @@ export interface Hints {
   child: SessionHint;
   offered: SessionHint & { queue: string };
   available: { organizationId: string; model: string };
+  limits: { organizationId: string };
   subscription: { organizationId: string };
   access: { callerId: string };
 }

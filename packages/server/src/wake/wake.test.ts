@@ -6,7 +6,17 @@ import { newUuid } from '../lib/ids.ts';
 import { HintBatch, type Hints, readPayload, type Topic } from './hints.ts';
 import { createWake, type Wake } from './wake.ts';
 
-const topics: Topic[] = ['runnable', 'inbox', 'journal', 'child', 'offered', 'available', 'subscription', 'access'];
+const topics: Topic[] = [
+  'runnable',
+  'inbox',
+  'journal',
+  'child',
+  'offered',
+  'available',
+  'limits',
+  'subscription',
+  'access',
+];
 
 let world: TestPlatform;
 let nodes: Wake[];
@@ -68,6 +78,7 @@ test('a hint of each topic arrives as it was published, and twice the same arriv
     journal: { ...session, environment: 'production' },
     offered: { ...session, queue: 'Coding_2.eu-west' },
     available: { organizationId: session.organizationId, model: 'Zm9v-_8' },
+    limits: { organizationId: session.organizationId },
     subscription: { organizationId: session.organizationId },
     access: { callerId: newUuid() },
   };

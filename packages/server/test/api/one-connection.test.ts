@@ -66,7 +66,11 @@ describe('a node whose pool has one connection', () => {
     await call('deleteOldSecret', { keyId });
     await call('deleteKey', { keyId });
     await call('createEnvironment', { name: 'short' });
-    await call('updateEnvironment', { env: 'short', keepSessionsDays: 30 });
+    await call('updateEnvironment', {
+      env: 'short',
+      keepSessionsDays: 30,
+      modelLimits: [{ model: '*', requestsPerMinute: 5 }],
+    });
     await call('setBudget', { budgetName: 'daily', limitUsd: 5, period: 'day' });
     await call('deleteBudget', { budgetName: 'daily' });
     await call('setSecret', { env: 'short', name: 'TOKEN', value: 'a secret', allowedHosts: ['example.com'] });

@@ -1,5 +1,5 @@
 // Agents, environments, secrets and the separation of organizations, through the client.
-import { ConflictError, NotFoundError, type Signalbox } from '@signalbox/client';
+import { ConflictError, NotFoundError, type SetModelLimit, type Signalbox } from '@signalbox/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addOrganization } from '../support/organization.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -175,4 +175,65 @@ test('an environment says how many secrets it has, to callers who may manage sec
   const write = await client.keys.create({ name: 'write', permission: 'write' });
   expect(await countFor(service.clientWith(write.secret!))).toBe(null);
   await client.environments.delete('counted');
+});
+
+test.each<[string, object[], RegExp]>([
+  ['zero', [{ model: '*', requestsPerMinute: 0 }], /modelLimits\[0\]\.requestsPerMinute.*1/],
+  ['a negative number', [{ model: '*', tokensPerMinute: -5 }], /modelLimits\[0\]\.tokensPerMinute/],
+  ['a fraction', [{ model: '*', requestsPerMinute: 0.5 }], /modelLimits\[0\]\.requestsPerMinute/],
+  ['text', [{ model: '*', requestsPerMinute: '60' }], /modelLimits\[0\]\.requestsPerMinute/],
+  ['no number', [{ model: '*', requestsPerMinute: null }], /modelLimits\[0\]: needs requestsPerMinute/],
+  ['a misspelt field', [{ model: '*', requestPerMinute: 5 }], /requestsPerMinute/],
+  [
+    'a misspelt provider',
+    [{ model: 'opnai/gpt-6.1-terra', requestsPerMinute: 5 }],
+    /modelLimits\[0\]\.model.*openai\/gpt-6\.1-terra/,
+  ],
+  ['no provider', [{ model: 'gpt-6.1-terra', requestsPerMinute: 5 }], /modelLimits\[0\]\.model.*openai/],
+  ['no model', [{ model: 'openai/', requestsPerMinute: 5 }], /modelLimits\[0\]\.model/],
+  ['a queue of workers', [{ model: 'worker/support', requestsPerMinute: 5 }], /modelLimits\[0\]\.model/],
+  [
+    'the same model twice',
+    [
+      { model: '*', requestsPerMinute: 5 },
+      { model: '*', tokensPerMinute: 5 },
+    ],
+    /modelLimits\[1\]\.model/,
+  ],
+])('a limit for models with %s is refused, and the error names the field', async (_, modelLimits, message) => {
+  const { environments } = service.client;
+  const before = (await environments.list()).data;
+  await expect(
+    environments.update('production', { modelLimits: modelLimits as SetModelLimit[] }),
+  ).rejects.toMatchObject({
+    status: 400,
+    code: 'invalid_request',
+    message: expect.stringMatching(message),
+  });
+  expect((await environments.list()).data).toEqual(before);
+});
+
+test('limits for models are set when an environment is created and later, and the event log has the change', async () => {
+  const { client } = service;
+  const none = { waiting: 0, waitingSince: null };
+  const all = { model: '*', requestsPerMinute: 60, tokensPerMinute: null };
+  const one = { model: 'openai-compatible/any:8b', requestsPerMinute: null, tokensPerMinute: 100_000 };
+  const created = await client.environments.create({ name: 'limited', modelLimits: [one, all] });
+  expect(created.modelLimits).toEqual([
+    { ...all, ...none },
+    { ...one, ...none },
+  ]);
+  const raised = { ...all, requestsPerMinute: 120 };
+  const update = { modelLimits: [raised] };
+  expect((await client.environments.update('limited', update)).modelLimits).toEqual([{ ...raised, ...none }]);
+  expect((await client.environments.update('limited', update)).modelLimits).toEqual([{ ...raised, ...none }]);
+  expect((await client.environments.update('limited', { keepSessionsDays: 3 })).modelLimits).toHaveLength(1);
+  const { data: events } = await client.events.list({ environment: 'limited' });
+  expect(events.toReversed().map(({ type, changes }) => [type, changes?.modelLimits])).toEqual([
+    ['environment.created', [null, [all, one]]],
+    ['environment.updated', [[all, one], [raised]]],
+    ['environment.updated', undefined],
+  ]);
+  expect((await client.environments.update('limited', { modelLimits: [] })).modelLimits).toEqual([]);
+  await client.environments.delete('limited');
 });

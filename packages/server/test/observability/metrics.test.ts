@@ -137,7 +137,7 @@ test('failures are counted by their class', async () => {
   expect(samples.get('signalbox_http_requests_total{route="none",method="other",status="404"}')).toBe(1);
 });
 
-test('sessions that wait for their model are counted', async () => {
+test('sessions that wait for their model, and for a limit of their environment, are counted apart', async () => {
   const observed = await start();
   const { service, clock } = observed;
   const { agentId } = await service.client.agents.create({ name: 'A', model: scripted([{ failWith: 'unavailable' }]) });
@@ -145,7 +145,17 @@ test('sessions that wait for their model are counted', async () => {
   const status = async () => (await service.client.sessions.get(sessionId)).status;
   await clock.passUntil(async () => (await status()) === 'waiting');
   await clock.advance(5_000);
-  expect((await scrape(service)).get('signalbox_sessions_waiting_for_model')).toBe(1);
+  await service.client.environments.update('production', { modelLimits: [{ model: '*', requestsPerMinute: 1 }] });
+  const limited = await service.client.agents.create({ name: 'A', model: 'scripted/limited' });
+  for (let n = 0; n < 3; n++)
+    await service.client.sessions.open({ agentId: limited.agentId, environment: 'production', input: 'go' });
+  const waiting = async () =>
+    (await service.client.environments.list()).data.flatMap((one) => one.modelLimits)[0]?.waiting;
+  await clock.passUntil(async () => (await waiting()) === 2);
+  await clock.advance(5_000);
+  const samples = await scrape(service);
+  expect(samples.get('signalbox_sessions_waiting_for_model')).toBe(1);
+  expect(samples.get('signalbox_sessions_waiting_for_limit')).toBe(2);
 });
 
 test('a stream counts as a reader while it is open, and not as a slow request', async () => {

@@ -19,6 +19,8 @@ export const stopReasonText: Record<StopReason, string> = {
 
 export function waitingText({ waitingFor }: Session): string {
   if (!waitingFor) return '';
+  if (waitingFor.error?.code === 'model_limit_reached')
+    return 'for its turn to call the model, which the environment limits';
   if (waitingFor.type === 'model') return 'for its model, which is unavailable';
   const { operationIds, toolCallIds, sessionIds } = waitingFor;
   const parts = [

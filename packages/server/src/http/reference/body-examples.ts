@@ -60,7 +60,7 @@ export const bodyExamples = {
   },
   updateAgent: { instructions: 'You answer customers of a shop, in one sentence.', expectedVersion: 2 },
   createEnvironment: { name: 'preview' },
-  updateEnvironment: { keepSessionsDays: 30 },
+  updateEnvironment: { keepSessionsDays: 30, modelLimits: [{ model: '*', requestsPerMinute: 60 }] },
   setBudget: { limitUsd: 500, period: 'month' },
   setSecret: { value: 'the secret itself', allowedHosts: ['payments.example.com'] },
   cancelSessions: { environment: 'production', status: 'waiting', until: '2026-01-31T00:00:00.000Z' },

@@ -81,6 +81,9 @@ const environment: Environment = {
   environmentId: id('env'),
   name: 'production',
   keepSessionsDays: 90,
+  modelLimits: [
+    { model: '*', requestsPerMinute: 60, tokensPerMinute: null, waiting: 12, waitingSince: at('08:59:30.000') },
+  ],
   secretCount: 3,
   createdAt: at('08:00:00.000'),
 };

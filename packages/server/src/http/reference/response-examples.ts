@@ -58,7 +58,7 @@ const changes: Partial<Record<RouteName, object>> = {
   createKey: { apiKey: { environments: null, maxCostUsdPerDay: null, costUsdToday: 0, lastUsedAt: null } },
   rotateKey: { apiKey: { expiringSecret: resourceExamples.ExpiringSecret } },
   updateKey: { apiKey: { name: 'Billing, nightly' } },
-  createEnvironment: { environment: { name: 'preview', keepSessionsDays: null, secretCount: 0 } },
+  createEnvironment: { environment: { name: 'preview', keepSessionsDays: null, modelLimits: [], secretCount: 0 } },
   updateEnvironment: { environment: { keepSessionsDays: 30 } },
   openSession: { session: started },
   updateSession: { session: { metadata: { customer: '17', ticket: 'T-204' } } },

@@ -50,6 +50,10 @@ export interface ModelCall {
   isAwaited?: boolean;
   /** Whether its session has waited for its models: a response says that an outage is over. */
   wasParked?: boolean;
+  /** UUID of the operation that it belongs to. A call without one is not limited (limits/). */
+  operationId?: string;
+  /** How many tokens the model reads, estimated. */
+  inputTokens?: number;
 }
 
 /** `costUsd`: a worker's own calculation; otherwise the prices of the model apply. */
@@ -133,6 +137,8 @@ export class ModelFailure extends Error {
   readonly isRefusal: boolean;
   /** Whether the model was not called, because it is known to be unavailable (availability.ts). */
   readonly isSkipped: boolean;
+  /** For a call that waits for a limit of its environment (limits/): when its turn comes, at the latest. */
+  readonly waitsUntil: Date | undefined;
   /** What a worker used before it failed; only workers report it. */
   readonly usage: ReportedUsage | undefined;
 
@@ -151,6 +157,7 @@ export class ModelFailure extends Error {
       isOfRequest?: boolean;
       isRefusal?: boolean;
       isSkipped?: boolean;
+      waitsUntil?: Date | undefined;
       usage?: ReportedUsage | undefined;
     },
   ) {
@@ -167,6 +174,7 @@ export class ModelFailure extends Error {
     this.isOfRequest =
       more.isOfRequest ?? (code === 'model_rejected' && ![401, 402, 403, 404].includes(more.httpStatus ?? 0));
     this.isRefusal = more.isRefusal ?? false;
+    this.waitsUntil = more.waitsUntil;
     this.isSkipped = more.isSkipped ?? false;
     this.usage = more.usage;
   }
@@ -175,6 +183,7 @@ export class ModelFailure extends Error {
 /**
  * - `model_timeout`: no response in time, or it stalled
  * - `model_rate_limited`: 429
+ * - `model_limit_reached`: the environment's own limit for the model; the call waits for its turn
  * - `model_unavailable`: 5xx, a refused connection, a stream that broke off
  * - `model_key_missing`: there is no key, and the provider requires one
  * - `model_key_rejected`: the provider refuses the key
@@ -186,6 +195,7 @@ export class ModelFailure extends Error {
 export type ModelFailureCode =
   | 'model_timeout'
   | 'model_rate_limited'
+  | 'model_limit_reached'
   | 'model_unavailable'
   | 'model_key_missing'
   | 'model_key_rejected'
