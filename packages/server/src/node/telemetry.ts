@@ -164,6 +164,7 @@ export function withToolTelemetry(
         'gen_ai.tool.call.id': callIdOf(call.operationId),
         // As the conventions call a tool that the agent's side runs, with an API of others.
         'gen_ai.tool.type': type === 'http' || type === 'mcp' ? 'extension' : undefined,
+        'gen_ai.conversation.id': formatId('ses', sessionId),
         'signalbox.tool.type': type,
       },
       turn?.traceParent,

@@ -185,6 +185,9 @@ test('one trace spans the request, the turn with its model and tool calls, and t
   const [tool] = named(spans, /^execute_tool look$/);
   expect(tool!.parentSpanId).toBe(turn!.spanId);
   expect(tool!.attributes['gen_ai.tool.call.id']).toMatch(/^call_/);
+  expect([...models, tool!].map(({ attributes }) => attributes['gen_ai.conversation.id'])).toEqual(
+    Array(3).fill(sessionId),
+  );
   expect(collector.text).toContain(
     '"gen_ai.response.finish_reasons","value":{"arrayValue":{"values":[{"stringValue":"stop"}]}}',
   );
