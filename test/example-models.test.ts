@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { ownProviders } from '@signalbox/contract';
+import { modelFacts, ownProviders, type ProviderName } from '@signalbox/contract';
 import { describe, expect, test } from 'vitest';
 import { knownModels } from '../packages/server/src/usage/known-models.ts';
 import { facts, modelNames, textFiles, withExampleModels } from '../scripts/example-models.ts';
@@ -71,6 +71,29 @@ describe('the data of npm run models', () => {
       expect(endsAt === null || endsAt > until, `${name}/${exampleModel} ends on ${endsAt}`).toBe(true);
       expect(price, exampleModel).toMatchObject({ inputUsd: expect.any(Number), outputUsd: expect.any(Number) });
     }
+  });
+
+  test('agrees with the table that the service and the console use, except where the data leaves out a dearer tier', () => {
+    /** With these, the data has only the part of the window that costs less; OpenAI takes 1,050,000 tokens. */
+    const upToDearerTier = 272_000;
+    const facts = Object.entries(models).flatMap(([name, { contextTokens, input }]) => {
+      const [, provider, model] = /^([^/]*)\/(.*)$/.exec(name)!;
+      return contextTokens === null || input === null
+        ? []
+        : [{ name, known: modelFacts({ provider: provider as ProviderName, model: model! }), contextTokens, input }];
+    });
+    expect(facts.length).toBeGreaterThan(50);
+    /** It takes text only, whatever the data says. */
+    const textOnly = 'openai/gpt-5.3-codex-spark';
+    const tokensOf = (tokens: number) => (tokens === upToDearerTier ? 1_050_000 : tokens);
+    const wrong = facts.filter(
+      ({ name, known, contextTokens, input }) =>
+        known.contextTokens !== tokensOf(contextTokens) ||
+        known.input?.includes('image') !== (input.includes('image') && name !== textOnly),
+    );
+    expect(
+      wrong.map(({ name, known, contextTokens }) => `${name}: ${known.contextTokens}, not ${contextTokens}`),
+    ).toEqual([]);
   });
 
   test('has days, names in order, and prices that the service accepts', () => {

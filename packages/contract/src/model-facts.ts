@@ -26,8 +26,8 @@ const ALL = ['image', 'pdf', 'audio'] as const;
  */
 const rows: Partial<Record<ProviderName, readonly Row[]>> = {
   openai: [
-    [['gpt-6', 'gpt-6.1', 'gpt-6.2'], 1_050_000, IMAGE_PDF],
-    [['gpt-5.4-mini', 'gpt-5.4-nano'], 400_000, IMAGE_PDF],
+    [['gpt-6', 'gpt-6.1', 'gpt-6.2', 'gpt-daybreak-blue'], 1_050_000, IMAGE_PDF],
+    [['gpt-5.4-mini', 'gpt-5.4-nano', 'gpt-5.6-cyber', 'gpt-daybreak-red', 'chat-latest'], 400_000, IMAGE_PDF],
     [['gpt-5.4', 'gpt-5.5', 'gpt-5.6'], 1_050_000, IMAGE_PDF],
     [['gpt-5-chat', 'gpt-5.1-chat', 'gpt-5.2-chat', 'gpt-5.3-chat'], 128_000, IMAGE_PDF],
     [['gpt-5.3-codex-spark'], 128_000, NONE],
@@ -54,10 +54,15 @@ const rows: Partial<Record<ProviderName, readonly Row[]>> = {
     [['claude'], 200_000, IMAGE_PDF],
   ],
   google: [
+    [['gemini-pro-latest'], 1_048_576, ALL],
     [['gemini-pro', 'gemini-1.0-pro'], 32_768, NONE],
     [['gemini-1.5-pro'], 2_097_152, ALL],
     [['gemini-2.5-flash-image', 'gemini-3-pro-image', 'gemini-3.1-flash-image'], 65_536, IMAGE],
+    [['gemini-2.5-computer-use-preview'], 128_000, IMAGE],
+    [['gemini-robotics-er-2-preview'], 131_072, IMAGE],
+    [['deep-research-preview', 'deep-research-max-preview'], 1_048_576, IMAGE_PDF],
     [['gemini'], 1_048_576, ALL],
+    [['gemma-4'], 262_144, IMAGE],
     [['gemma-3-1b'], 32_768, NONE],
     [['gemma-3'], 131_072, IMAGE],
   ],
