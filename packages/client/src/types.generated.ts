@@ -474,7 +474,7 @@ export interface Budget {
   maxTokens?: number | undefined;
   /** Model calls; never exceeded. */
   maxSteps?: number | undefined;
-  /** Needs a configured price for the model (otherwise 422 `budget_invalid`). */
+  /** Needs a price for the model (otherwise 422 `budget_invalid`). */
   maxCostUsd?: number | undefined;
 }
 
@@ -647,7 +647,7 @@ export interface CreateEnvironment {
   name: string;
   /** How many days sessions are kept after they end, with their transcript, journal and deliveries. A shorter limit of the operator takes precedence; null: the limit of the operator. */
   keepSessionsDays?: number | null | undefined;
-  /** Replaces the limits of the environment for its models. Calls beyond a limit wait in order. A new limit applies to the calls that wait already; those of a removed one are made at once. */
+  /** Replaces the limits of the environment for its models. Calls beyond a limit wait in order. A new limit applies to the calls that wait already. If a limit is removed, the calls that wait for it are made at once. */
   modelLimits?: SetModelLimit[] | undefined;
 }
 
@@ -2185,7 +2185,7 @@ export interface UpdateAgent {
 export interface UpdateEnvironment {
   /** How many days sessions are kept after they end, with their transcript, journal and deliveries. A shorter limit of the operator takes precedence; null: the limit of the operator. */
   keepSessionsDays?: number | null | undefined;
-  /** Replaces the limits of the environment for its models. Calls beyond a limit wait in order. A new limit applies to the calls that wait already; those of a removed one are made at once. */
+  /** Replaces the limits of the environment for its models. Calls beyond a limit wait in order. A new limit applies to the calls that wait already. If a limit is removed, the calls that wait for it are made at once. */
   modelLimits?: SetModelLimit[] | undefined;
 }
 

@@ -42,7 +42,7 @@ export type SetModelLimit = Static<typeof SetModelLimit>;
 const SetModelLimits = Type.Array(SetModelLimit, {
   maxItems: 50,
   description:
-    'Replaces the limits of the environment for its models. Calls beyond a limit wait in order. A new limit applies to the calls that wait already; those of a removed one are made at once.',
+    'Replaces the limits of the environment for its models. Calls beyond a limit wait in order. A new limit applies to the calls that wait already. If a limit is removed, the calls that wait for it are made at once.',
 });
 
 export const ModelLimit = Type.Object(
