@@ -95,7 +95,7 @@ export async function setStage(
       undo.push(() => client.agents.archive(agent.agentId));
       const { provider, model: name, queue } = agent.model;
       row('agent', `${agent.agentId} "${agent.name}", on ${provider}/${name ?? queue}`);
-      for (const tool of agent.tools) row('tool', `${tool.name}, ${about(tool)}`);
+      for (const tool of agent.tools) row('tool', `${'name' in tool ? tool.name : tool.type}, ${about(tool)}`);
       return agent;
     },
 

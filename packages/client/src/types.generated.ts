@@ -830,7 +830,7 @@ export interface Erasure {
 
 export type ErasureStatus = 'running' | 'finished';
 
-export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'session_token_invalid' | 'session_token_revoked' | 'session_token_expired' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'not_an_approver' | 'person_required' | 'api_key_required' | 'sign_in_again' | 'csrf_refused' | 'origin_not_allowed' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'already_decided_by_you' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'precondition_failed' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'file_not_taken' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'queue_full' | 'key_budget_exceeded' | 'budget_exceeded' | 'headers_too_large' | 'internal_error' | 'unavailable';
+export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'session_token_invalid' | 'session_token_revoked' | 'session_token_expired' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'not_an_approver' | 'person_required' | 'api_key_required' | 'sign_in_again' | 'csrf_refused' | 'origin_not_allowed' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'already_decided_by_you' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'precondition_failed' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'file_not_taken' | 'url_not_allowed' | 'budget_invalid' | 'tool_unsupported' | 'rate_limited' | 'queue_full' | 'key_budget_exceeded' | 'budget_exceeded' | 'headers_too_large' | 'internal_error' | 'unavailable';
 
 export interface Event {
   eventId: string;
@@ -1978,7 +1978,7 @@ export interface TextPart {
 /** `read` reads and streams, `send` sends messages, tool results and files and stops turns, `decide` decides approvals that are left to the end user, `open` opens, forks and lists sessions. */
 export type TokenScope = 'read' | 'send' | 'decide' | 'open';
 
-export type Tool = HttpTool | McpTool | ClientTool | AgentTool;
+export type Tool = HttpTool | McpTool | ClientTool | AgentTool | WebSearchTool;
 
 /** Which calls need an approval; with `{ "policy", "by" }` also who may decide it. */
 export type ToolApproval = ApprovalPolicy | ApprovalRule;
@@ -2374,6 +2374,14 @@ export interface WaitingFor {
   /** When the model is called again; present if `type` is `model`. A call that waits for a limit of the environment is made at about this time, or before. */
   retryAt?: string;
   error?: SessionError;
+}
+
+export interface WebSearchTool {
+  type: 'web_search';
+  /** Search only these domains and their subdomains. Not for `google`. */
+  allowedDomains?: string[] | undefined;
+  /** How many times one model call can search; a turn can have several. Not for `google`. */
+  maxUses?: number | undefined;
 }
 
 export interface WebhookAttempt {

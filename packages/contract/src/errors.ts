@@ -53,6 +53,7 @@ export const errorCodes = {
   file_not_taken: [422, 'The model of the agent does not take the file'],
   url_not_allowed: [422, 'The URL is not allowed'],
   budget_invalid: [422, 'The budget is not valid'],
+  tool_unsupported: [422, 'The model can’t have this tool'],
   rate_limited: [429, 'Too many requests'],
   queue_full: [429, 'Too many messages wait for their turns'],
   key_budget_exceeded: [429, 'The budget of the key is used up'],

@@ -40,5 +40,6 @@ export * from './token-views.ts';
 export * from './tokens.ts';
 export * from './tools.ts';
 export * from './usage.ts';
+export * from './web-search.ts';
 export * from './webhooks.ts';
 export * from './workers.ts';

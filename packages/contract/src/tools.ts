@@ -181,16 +181,35 @@ export const AgentTool = Strict(
 );
 export type AgentTool = Static<typeof AgentTool>;
 
-/** The provider's own web search. Its name in chunks and in the transcript is `web_search`. */
+/** The own web search of the model's provider, which runs it: `openai`, `anthropic` or `google`. Its name is `web_search`. */
 export const WebSearchTool = Strict(
   {
     type: Type.Literal('web_search'),
-    allowedDomains: Type.Optional(Type.Array(Domain, { minItems: 1, maxItems: 100 })),
-    maxUses: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    allowedDomains: Type.Optional(
+      Type.Array(Domain, {
+        minItems: 1,
+        maxItems: 100,
+        description: 'Search only these domains and their subdomains. Not for `google`.',
+      }),
+    ),
+    maxUses: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100,
+        description: 'How many times one model call can search; a turn can have several. Not for `google`.',
+      }),
+    ),
   },
   { title: 'WebSearchTool' },
 );
 export type WebSearchTool = Static<typeof WebSearchTool>;
 
-export const Tool = Tagged([HttpTool, McpTool, ClientTool, AgentTool], { title: 'Tool' });
+export const Tool = Tagged([HttpTool, McpTool, ClientTool, AgentTool, WebSearchTool], { title: 'Tool' });
 export type Tool = Static<typeof Tool>;
+
+/** The name of the provider's own search, which no other tool of the agent can have. */
+export const webSearchName = 'web_search';
+
+export function toolNameOf(tool: Tool): string {
+  return tool.type === 'web_search' ? webSearchName : tool.name;
+}

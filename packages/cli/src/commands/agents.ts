@@ -234,7 +234,7 @@ function columns(terminal: Terminal): Column<Agent>[] {
 }
 
 function printAgent(found: Agent, terminal: Terminal): Promise<void> {
-  const tools = found.tools.map(({ type, name }) => `${shown(name)} (${type})`);
+  const tools = found.tools.map((tool) => ('name' in tool ? `${shown(tool.name)} (${tool.type})` : tool.type));
   return printRecord(terminal, [
     ['Agent', found.agentId],
     ['Name', shown(found.name)],

@@ -86,7 +86,7 @@ export const testTool = command({
   operations: ['testTool', 'getAgent'],
   async run(input) {
     const { values, args, command: name } = input;
-    const tool = (await toolsOf(input)).find((one) => one.name === args.tool);
+    const tool = (await toolsOf(input)).find((one) => 'name' in one && one.name === args.tool);
     if (tool?.type !== 'http') throw new CommandError(`The agent has no http tool "${shown(args.tool)}".`);
     const isEffectful = tool.effectful ?? tool.request.method !== 'GET';
     if (isEffectful && !values.yes)
@@ -111,7 +111,7 @@ export const mcpTools = command({
   operations: ['listMcpTools', 'getAgent'],
   async run(input) {
     const { values, args, terminal } = input;
-    const server = (await toolsOf(input)).find((one) => one.name === args.tool);
+    const server = (await toolsOf(input)).find((one) => 'name' in one && one.name === args.tool);
     if (server?.type !== 'mcp') throw new CommandError(`The agent has no MCP server "${shown(args.tool)}".`);
     const list = await serviceOf(input).agents.mcpTools(values.environment, { server });
     if (values.json) await printResult(input, list, '');

@@ -12,7 +12,7 @@ export const agentRoutes = table({
     body: CreateAgent,
     status: 201,
     result: one('agent', Agent),
-    errors: ['url_not_allowed'],
+    errors: ['url_not_allowed', 'tool_unsupported'],
   },
   listAgents: {
     method: 'GET',
@@ -61,7 +61,7 @@ export const agentRoutes = table({
     body: UpdateAgent,
     status: 200,
     result: one('agent', Agent),
-    errors: ['conflict', 'agent_archived', 'url_not_allowed'],
+    errors: ['conflict', 'agent_archived', 'url_not_allowed', 'tool_unsupported'],
   },
   archiveAgent: {
     method: 'DELETE',

@@ -50,6 +50,7 @@ export const sessionRoutes = table({
       'file_invalid',
       'file_not_taken',
       'url_not_allowed',
+      'tool_unsupported',
     ],
   },
   listSessions: {
@@ -188,6 +189,7 @@ export const sessionRoutes = table({
       'file_invalid',
       'file_not_taken',
       'url_not_allowed',
+      'tool_unsupported',
     ],
   },
   sendMessage: {

@@ -19,7 +19,7 @@ import { firstBytes, integerKey, pageOf, pageRequest } from '../lib/page.ts';
 import { checkDefinition, refuse } from './definition.ts';
 import { findAgents } from './find-agents.ts';
 import { fitErrors } from './fit-errors.ts';
-import { complete } from './read-definition.ts';
+import { complete, storedForm } from './read-definition.ts';
 
 /** The fields of a version. */
 export interface Definition {
@@ -303,7 +303,7 @@ const definitionBytes = sql`octet_length(definition::text)`;
 function insertVersion(organizationId: string, row: Row): Sql {
   return sql`
     insert into agent_versions (organization_id, agent_id, version, definition, created_at)
-    values (${organizationId}, ${row.agentId}, ${row.version}, ${JSON.stringify(row.definition)}, ${row.updatedAt})`;
+    values (${organizationId}, ${row.agentId}, ${row.version}, ${JSON.stringify(storedForm(row.definition))}, ${row.updatedAt})`;
 }
 
 /** `provider/model` is short for the object; the model's name may contain further slashes. */

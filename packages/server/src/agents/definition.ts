@@ -9,6 +9,8 @@ import {
   ownProvider,
   type Tool,
   type ToolApproval,
+  toolNameOf,
+  webSearchProblem,
 } from '@signalbox/contract';
 import type { Egress } from '../egress/egress.ts';
 import { allowedUrlsHint, UrlNotAllowed } from '../egress/errors.ts';
@@ -21,23 +23,28 @@ import type { Definition } from './agents.ts';
 /** Errors in one response: as many as someone corrects at once. */
 const MAX_ERRORS = 20;
 
-/** Throws 400 with what is wrong, or 422 `url_not_allowed`. Schemas, and what must fit them, are checked by fit-errors.ts. */
+/** Throws 400 with what is wrong, 422 `tool_unsupported`, or 422 `url_not_allowed`. Schemas, and what must fit them, are checked by fit-errors.ts. */
 export function checkDefinition(definition: Pick<Definition, 'model' | 'tools'>, egress: Egress): void {
   const errors: FieldError[] = [...checkModels(definition)];
   const names = new Set<string>();
   for (const [index, tool] of definition.tools.entries()) {
     const path = `tools[${index}]`;
-    if (names.has(tool.name))
-      errors.push({ path: `${path}.name`, message: `"${tool.name}" is already the name of another tool` });
-    names.add(tool.name);
+    const name = toolNameOf(tool);
+    if (names.has(name))
+      errors.push({
+        path: tool.type === 'web_search' ? path : `${path}.name`,
+        message: `"${name}" is already the name of another tool`,
+      });
+    names.add(name);
     const owner = definition.tools.find(
-      (other) => other.type === 'mcp' && other.name !== tool.name && mayOffer(other, tool),
+      (other) => other.type === 'mcp' && other.name !== name && mayOffer(other, tool),
     );
-    if (owner)
+    if (owner?.type === 'mcp')
       errors.push({ path: `${path}.name`, message: `is reserved for the tools of the server "${owner.name}"` });
     for (const { path: inner, message } of checkTool(tool)) errors.push({ path: `${path}.${inner}`, message });
   }
   refuse(errors);
+  checkSearch(definition);
 
   for (const {
     model: { baseUrl },
@@ -60,7 +67,7 @@ export function refuse(errors: readonly FieldError[]): void {
 
 /** Whether an MCP server could offer a tool with the other's name, or with that of one of its tools: a model can't distinguish them. */
 function mayOffer({ name }: McpTool, other: Tool): boolean {
-  return (other.type === 'mcp' ? `${other.name}__` : other.name).startsWith(`${name}__`);
+  return (other.type === 'mcp' ? `${other.name}__` : toolNameOf(other)).startsWith(`${name}__`);
 }
 
 /** What is wrong with a tool, by paths within it. */
@@ -107,7 +114,7 @@ function checkApprovers({ people, roles, keys, endUser, notRequester, count = 1 
 
 /** Each policy of a tool, with its path in it. */
 export function approvalsOf(tool: Tool): { path: string; approval: ToolApproval }[] {
-  const { approval } = tool;
+  const { approval } = tool.type === 'web_search' ? {} : tool;
   if (approval === undefined) return [];
   if (isSinglePolicy(approval)) return [{ path: 'approval', approval }];
   return Object.entries(approval).map(([name, one]) => ({ path: `approval.${name}`, approval: one }));
@@ -121,6 +128,22 @@ function namedModels({ model }: Pick<Definition, 'model'>): { model: Model; path
     ...fallbacks.map((one, index) => ({ model: one, path: `model.fallbacks[${index}]` })),
     ...(compaction ? [{ model: compaction, path: 'model.compaction' }] : []),
   ];
+}
+
+/** Throws 422 `tool_unsupported` if one of the models can't have the agent's `web_search`. */
+function checkSearch({ model, tools }: Pick<Definition, 'model' | 'tools'>): void {
+  const index = tools.findIndex(({ type }) => type === 'web_search');
+  const tool = tools[index];
+  if (tool?.type !== 'web_search') return;
+  for (const { model: one, path } of namedModels({ model })) {
+    // It gets no tools.
+    if (path === 'model.compaction') continue;
+    const problem = webSearchProblem(tool, one, tools);
+    if (!problem) continue;
+    const of = `tools[${index}]${problem.field === null ? '' : `.${problem.field}`}`;
+    const message = `${problem.message}${path === 'model' ? '' : ` (${path})`}`;
+    throw new ApiError('tool_unsupported', `${of}: ${message}`, { errors: [{ path: of, message }] });
+  }
 }
 
 function checkModels(definition: Pick<Definition, 'model'>): FieldError[] {

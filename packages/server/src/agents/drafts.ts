@@ -7,7 +7,7 @@
 // A session belongs to an agent. Drafts without one belong to the agent with the id of the organization, which has version 0 and
 // therefore no definition: it is not listed, and no session can be opened with it otherwise.
 import { createHash } from 'node:crypto';
-import { type Draft, type FieldError, type Input, type Result, unusableScopes } from '@signalbox/contract';
+import { type Draft, type FieldError, type Input, type Result, toolNameOf, unusableScopes } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
@@ -17,7 +17,7 @@ import { isDraft } from '../lib/draft-version.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { readSession } from '../session-rows/session.ts';
 import { checkSchemas, currentVersion, type Definition, definitionOf, requireReach, requireValid } from './agents.ts';
-import { readDefinition } from './read-definition.ts';
+import { readDefinition, storedForm } from './read-definition.ts';
 
 /** How long a draft is kept that no session runs: longer than any transaction that opens one. */
 const UNUSED_MS = 3600_000;
@@ -41,7 +41,9 @@ export async function checkDraft(ctx: Context, { draft }: { draft?: Draft | unde
   const { definition, mocks = {} } = draft;
   const errors: FieldError[] = Object.entries(mocks).flatMap(([name, { results }]) => [
     ...(isToolOf(definition, name)
-      ? []
+      ? isRanByProvider(definition, name)
+        ? [{ path: `draft.mocks.${name}`, message: 'must not be given: the model’s provider runs it' }]
+        : []
       : [{ path: `draft.mocks.${name}`, message: 'is not a tool of the definition' }]),
     ...results.flatMap((result, index) =>
       (result.output === undefined) === (result.error === undefined)
@@ -72,7 +74,11 @@ function requireScope({ scopes, environments }: Context): void {
 }
 
 function isToolOf({ tools = [] }: Draft['definition'], name: string): boolean {
-  return tools.some((tool) => tool.name === name || (tool.type === 'mcp' && name.startsWith(`${tool.name}__`)));
+  return tools.some((tool) => toolNameOf(tool) === name || (tool.type === 'mcp' && name.startsWith(`${tool.name}__`)));
+}
+
+function isRanByProvider({ tools = [] }: Draft['definition'], name: string): boolean {
+  return tools.some((tool) => tool.type === 'web_search' && toolNameOf(tool) === name);
 }
 
 /**
@@ -104,7 +110,7 @@ export async function insertDraft(
   definition: Definition,
   mocks: Draft['mocks'] = {},
 ): Promise<StoredDraft> {
-  const body = { definition: JSON.stringify(definition), mocks: JSON.stringify(mocks) };
+  const body = { definition: JSON.stringify(storedForm(definition)), mocks: JSON.stringify(mocks) };
   const hash = createHash('sha256').update(`${body.definition}\n${body.mocks}`).digest();
   const now = clock.now();
   for (let attempt = 0; attempt < NUMBERS; attempt++) {

@@ -1,6 +1,6 @@
 // Finds agents by words and by model. An organization has hundreds of agents rather than millions, so they are read newest first, with
 // the few fields that are searched, up to a bound for each page; the next page continues after the last one that was checked.
-import type { Input, Model } from '@signalbox/contract';
+import { type Input, type Model, webSearchName } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
 import { formatId } from '../lib/ids.ts';
@@ -35,11 +35,13 @@ export async function findAgents(
 ): Promise<FoundAgents> {
   const candidates = await db.query<Candidate>(sql`
     select a.agent_id as "agentId", d.name, d.description, d.model, array(
-      select t->>'name' from json_array_elements(d.tools) t) as tools
+      select t->>'name' from json_array_elements(d.tools) t
+      union all select ${webSearchName} where d."webSearch" is not null) as tools
     from agents a
     join agent_versions v
       on v.organization_id = a.organization_id and v.agent_id = a.agent_id and v.version = a.version
-    cross join lateral json_to_record(v.definition) d(name text, description text, model json, tools json)
+    cross join lateral json_to_record(v.definition) d(name text, description text, model json, tools json,
+      "webSearch" json)
     where a.organization_id = ${organizationId} ${which}
     order by a.agent_id desc limit ${checked}`);
   const words = plain(q).split(/\s+/);

@@ -3,7 +3,7 @@
 //
 // What an MCP server's tools take is known only when they are listed: tools/mcp/mcp-list.ts checks the rules for them. Definitions
 // that earlier releases stored are not checked until their tools are sent again; `signalbox doctor` lists them.
-import type { FieldError, McpTool, Tool } from '@signalbox/contract';
+import type { FieldError, McpTool, Tool, WebSearchTool } from '@signalbox/contract';
 import type { Problem } from '../schemas/problem.ts';
 import { type Fit, fitProblems, schemaProblems } from '../schemas/schemas.ts';
 import { foreignPlaceholders } from '../tools/request/template.ts';
@@ -39,7 +39,9 @@ export async function fitErrors(
       ? foreignPlaceholders(tool.request).map((one) => ({ ...one, path: `tools[${index}].request.${one.path}` }))
       : [],
   );
-  const fits = parts.flatMap(({ tool, path, rules }) => (tool.type === 'mcp' ? [] : fitsOf(tool, path, rules)));
+  const fits = parts.flatMap(({ tool, path, rules }) =>
+    tool.type === 'mcp' || tool.type === 'web_search' ? [] : fitsOf(tool, path, rules),
+  );
   const found = await fitProblems(
     organizationId,
     fits.map(({ fit }) => fit),
@@ -54,7 +56,7 @@ interface Part {
 
 /** What must fit the schema of a tool's input, and the error for what does not. */
 function fitsOf(
-  tool: Exclude<Tool, McpTool>,
+  tool: Exclude<Tool, McpTool | WebSearchTool>,
   path: string,
   rules: readonly Part[],
 ): { fit: Fit; errorOf: (problem: Problem) => FieldError }[] {

@@ -1,6 +1,6 @@
 // What a session runs: the definition of a version of its agent, or of a draft, which has a number below zero (drafts.ts). Neither ever
 // changes, so both can be cached without a limit of time.
-import { agentDefaults, type Model } from '@signalbox/contract';
+import { agentDefaults, type Model, type Tool, type WebSearchTool, webSearchName } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Db, Queryable } from '../db/db.ts';
 import { isDraft } from '../lib/draft-version.ts';
@@ -48,8 +48,37 @@ export function modelsOf({ model: { fallbacks = [], compaction: _, ...own } }: P
   return [own, ...fallbacks];
 }
 
+/**
+ * A definition as it is stored. Nodes of releases before `web_search` fail on a type of tool that they don't know, so it is apart from
+ * the tools: they run the agent without it. `at`: its place among the tools.
+ */
+type Stored = Omit<Definition, 'showReasoning' | 'showToolInput'> & {
+  webSearch?: Omit<WebSearchTool, 'type'> & { at: number };
+};
+
+export function storedForm(definition: Definition): Definition & Stored {
+  const at = definition.tools.findIndex(({ type }) => type === 'web_search');
+  const search = definition.tools[at];
+  if (search?.type !== 'web_search') return definition;
+  const { type: _, ...fields } = search;
+  return { ...definition, tools: definition.tools.toSpliced(at, 1), webSearch: { ...fields, at } };
+}
+
 /** With the defaults of fields that the release which stored it did not have. */
-export function complete(stored: Omit<Definition, 'showReasoning' | 'showToolInput'>): Definition {
+export function complete({ webSearch, ...stored }: Stored): Definition {
   const { limits, showReasoning, showToolInput } = agentDefaults;
-  return { showReasoning, showToolInput, ...stored, limits: { ...limits, ...stored.limits } };
+  const { at = 0, ...fields } = webSearch ?? {};
+  const tools: Tool[] = webSearch ? stored.tools.toSpliced(at, 0, { type: 'web_search', ...fields }) : stored.tools;
+  return { showReasoning, showToolInput, ...stored, tools, limits: { ...limits, ...stored.limits } };
+}
+
+/** The `web_search` of a definition. Undefined: it has none, or the session has left it out. */
+export function webSearchOf(
+  { tools }: Pick<Definition, 'tools'>,
+  leftOut: readonly string[],
+): Omit<WebSearchTool, 'type'> | undefined {
+  const tool = tools.find(({ type }) => type === 'web_search');
+  if (tool?.type !== 'web_search' || leftOut.includes(webSearchName)) return undefined;
+  const { type: _, ...search } = tool;
+  return search;
 }

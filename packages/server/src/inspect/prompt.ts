@@ -27,7 +27,7 @@ import { messageIdOf, type Operation } from '../session-rows/operations.ts';
 import type { SessionRow } from '../session-rows/session.ts';
 import type { TranscriptEntry } from '../session-rows/transcript.ts';
 import type { Redacted } from '../tools/tool/redact.ts';
-import { turnToolOf, withoutTools } from '../tools/tool/turn-tool.ts';
+import { ownTools, withoutTools } from '../tools/tool/turn-tool.ts';
 import { unavailableText } from '../tools/tool/unavailable.ts';
 import { modelCallOf } from '../turn/ask-models.ts';
 import { repeatedSummaryCall } from '../turn/compact.ts';
@@ -103,7 +103,7 @@ function stateOf(
 ) {
   const column = leftOutAt(leftOut, operation);
   const then = leftOutOf(column);
-  const tools = definition.tools.flatMap((tool) => (tool.type === 'mcp' ? [] : [turnToolOf(tool)]));
+  const tools = ownTools(definition.tools);
   return {
     organizationId,
     sessionId: formatId('ses', sessionId),

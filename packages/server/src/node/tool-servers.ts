@@ -32,7 +32,7 @@ export async function recordMissingTools(context: TurnContext, found: readonly U
   logLeftOutTools(context);
   const { platform, session, state } = context;
   const { organizationId, agentId, environment } = session.row;
-  const names = state.definition.tools.flatMap(({ type, name }) => (type === 'mcp' ? [name] : []));
+  const names = state.definition.tools.flatMap((tool) => (tool.type === 'mcp' ? [tool.name] : []));
   if (names.length === 0) return;
   const unavailable = found.map(({ name, reason }) => ({ name, reason: beginningOf(reason) }));
   await recordOnTurn(context, unavailable);

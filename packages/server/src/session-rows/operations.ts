@@ -1,6 +1,14 @@
 // Operations: every model call, tool call and compaction of a session, stored before it starts, with the key (session, turn, step,
 // index).
-import type { Approval, ApprovalProgress, SessionTurn, Tool, Usage, WaitingFor } from '@signalbox/contract';
+import type {
+  Approval,
+  ApprovalProgress,
+  SessionTurn,
+  Tool,
+  Usage,
+  WaitingFor,
+  WebSearchTool,
+} from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
 import type { NewChunk } from '../journal/segment.ts';
@@ -52,7 +60,7 @@ export interface Operation {
   status: OperationStatus;
   tool: string | null;
   /** For a tool call: the type of its tool, `mock` if a draft mocks it; null if there is no such tool. */
-  toolType: Tool['type'] | 'mock' | null;
+  toolType: Exclude<Tool, WebSearchTool>['type'] | 'mock' | null;
   input: unknown;
   /** For a tool call: on a node that runs the turn, a long one is a `JsonText`. Undefined, or null, if it is not needed any more. */
   output: unknown;

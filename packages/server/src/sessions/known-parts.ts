@@ -1,5 +1,5 @@
 // What a retry may leave out: files and messages that the conversation has, and tools of its agent.
-import type { LeftOut, RetrySession } from '@signalbox/contract';
+import { type LeftOut, type RetrySession, toolNameOf } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { readDefinition } from '../agents/read-definition.ts';
 import type { Tx } from '../db/db.ts';
@@ -66,5 +66,5 @@ async function knownMessages(tx: Tx, organizationId: string, sessionId: string, 
 async function toolNames(tx: Tx, organizationId: string, agentId: string, version: number) {
   const { tools } = await readDefinition(tx, organizationId, agentId, version);
   return (asked: string) =>
-    tools.some(({ type, name }) => asked === name || (type === 'mcp' && asked.startsWith(`${name}__`)));
+    tools.some((tool) => asked === toolNameOf(tool) || (tool.type === 'mcp' && asked.startsWith(`${tool.name}__`)));
 }

@@ -1,10 +1,11 @@
 // The tools of an agent, of every type: listing them, and running the calls that a node runs.
+import { toolNameOf } from '@signalbox/contract';
 import { shortOrText } from '../lib/json/json-text.ts';
 import type { Platform } from '../platform.ts';
 import { createHttpTool } from './http/http-tool.ts';
 import { createMcpTools } from './mcp/mcp-tools.ts';
 import type { ListTools, MockSource, RunTool, TurnTool, UnavailableServer } from './tool/tool.ts';
-import { turnToolOf } from './tool/turn-tool.ts';
+import { ownTools } from './tool/turn-tool.ts';
 
 export interface Tools {
   list: ListTools;
@@ -24,15 +25,15 @@ export function createTools(
   return {
     async list(owner, tools, signal) {
       const lists = await Promise.all(
-        tools.map((tool) => (tool.type === 'mcp' ? mcp.list(owner, tool, signal) : [turnToolOf(tool)])),
+        tools.map((tool) => (tool.type === 'mcp' ? mcp.list(owner, tool, signal) : ownTools([tool]))),
       );
       const own: TurnTool[] = [];
       const ofServers: TurnTool[] = [];
       const unavailable: UnavailableServer[] = [];
       for (const [index, list] of lists.entries()) {
-        const { name, type } = tools[index]!;
-        if (typeof list === 'string') unavailable.push({ name, reason: list });
-        else (type === 'mcp' ? ofServers : own).push(...list);
+        const tool = tools[index]!;
+        if (typeof list === 'string') unavailable.push({ name: toolNameOf(tool), reason: list });
+        else (tool.type === 'mcp' ? ofServers : own).push(...list);
       }
       // The agent's own come first: the last ones are left out if there are more than a model takes.
       return { tools: [...own, ...ofServers], unavailable };

@@ -18,6 +18,7 @@
 // For the rest of the turn, the model that responded is called first: it does not pay for another's time-outs with every step, and
 // the reasoning in the transcript is its own. The next turn begins with the agent's own model again.
 import type { Model, SessionError } from '@signalbox/contract';
+import { webSearchOf } from '../agents/read-definition.ts';
 import { exponentialMs } from '../lib/back-off.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from '../models/model/model.ts';
@@ -323,6 +324,7 @@ export function modelCallOf(state: PromptState, config: Model, transcript: Model
     config,
     instructions: [definition.instructions, ...unavailable].filter((text) => text !== '').join('\n\n'),
     tools,
+    webSearch: webSearchOf(definition, leftOutOf(state.leftOut).tools),
     limits: definition.limits,
     outputSchema: definition.outputSchema,
     transcript,

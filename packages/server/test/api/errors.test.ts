@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type Route, routes } from '@signalbox/contract';
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { uuidOf } from '../../src/lib/ids.ts';
 import { asProblem, type RawOptions, type RawResponse, send } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { exchange } from './fuzz/wire.ts';
@@ -102,6 +104,45 @@ test.each<[string, object, string[]]>([
     },
     ['tools[0].name', 'tools[2].name', 'tools[3].name'],
   ],
+  ['two searches', { model: 'openai/x', tools: [search(), search()] }, ['tools[1]']],
+  ['a tool by the name of the search', { model: 'openai/x', tools: [search(), tool('web_search')] }, ['tools[1].name']],
+  [
+    'a misspelt field of the search',
+    { model: 'openai/x', tools: [search({ allowed_domains: ['a.com'] })] },
+    ['tools[0].allowed_domains'],
+  ],
+  [
+    'fields of other tools on the search',
+    { model: 'openai/x', tools: [search({ name: 'a', approval: 'always' })] },
+    ['tools[0].name', 'tools[0].approval'],
+  ],
+  [
+    'a search without domains',
+    { model: 'openai/x', tools: [search({ allowedDomains: [] })] },
+    ['tools[0].allowedDomains'],
+  ],
+  ['a search that may never run', { model: 'openai/x', tools: [search({ maxUses: 0 })] }, ['tools[0].maxUses']],
+  ...[
+    'https://example.com',
+    'example.com/docs',
+    'example.com:443',
+    '*.example.com',
+    'example.com.',
+    '.example.com',
+    'com',
+    'localhost',
+    '127.0.0.1',
+    'Example.com',
+    'user@example.com',
+    'exa mple.com',
+    'bücher.de',
+    '-a.com',
+    '',
+  ].map((domain): [string, object, string[]] => [
+    `the domain ${JSON.stringify(domain)}`,
+    { model: 'openai/x', tools: [search({ allowedDomains: ['example.com', domain] })] },
+    ['tools[0].allowedDomains[1]'],
+  ]),
   ['a tool of an unknown type', { tools: [{ ...tool('a'), type: 'magic' }] }, ['tools[0].type']],
   ['a client tool with a request', { tools: [{ ...tool('a'), type: 'client' }] }, ['tools[0].request']],
   ['a placeholder in the host', { tools: [tool('a', { url: 'https://{{input.host}}/' })] }, ['tools[0].request.url']],
@@ -168,6 +209,76 @@ function tool(name: string, request: object = {}) {
     request: { method: 'POST', url: 'https://example.com/', ...request },
   };
 }
+
+function search(fields: object = {}) {
+  return { type: 'web_search', ...fields };
+}
+
+test.each<[string, object, string]>([
+  ['a model without a search', { model: 'scripted/x', tools: [search()] }, 'tools[0]'],
+  ['a worker', { model: 'worker/queue', tools: [tool('a'), search()] }, 'tools[1]'],
+  [
+    'a compatible server',
+    { model: { provider: 'openai-compatible', model: 'x', baseUrl: 'https://example.com/v1' }, tools: [search()] },
+    'tools[0]',
+  ],
+  [
+    'a fallback without a search',
+    {
+      model: { provider: 'openai', model: 'x', fallbacks: [{ provider: 'scripted', model: 'x' }] },
+      tools: [search()],
+    },
+    'tools[0]',
+  ],
+  [
+    'a list that Google does not take',
+    { model: 'google/gemini-3.8-flash', tools: [search({ allowedDomains: ['a.com'] })] },
+    'tools[0].allowedDomains',
+  ],
+  [
+    'a limit that Google does not take',
+    { model: 'google/gemini-3.8-flash', tools: [search({ maxUses: 3 })] },
+    'tools[0].maxUses',
+  ],
+  [
+    'a list that a fallback does not take',
+    {
+      model: { provider: 'openai', model: 'x', fallbacks: [{ provider: 'google', model: 'gemini-3.8-flash' }] },
+      tools: [search({ allowedDomains: ['a.com'] })],
+    },
+    'tools[0].allowedDomains',
+  ],
+  [
+    'other tools beside the search of Gemini 2',
+    { model: 'google/gemini-2.5-pro', tools: [search(), tool('a')] },
+    'tools[0]',
+  ],
+  ['a Gemma', { model: 'google/gemma-3-27b-it', tools: [search()] }, 'tools[0]'],
+])('a search with %s is refused, not weakened', async (_title, definition, path) => {
+  const problem = asProblem(await call('POST', '/agents', { body: { name: 'A', ...definition } }));
+  expect(problem).toMatchObject({ status: 422, code: 'tool_unsupported', errors: [{ path }] });
+});
+
+test('an agent keeps its search at its place, also where nodes of the last release read its tools', async () => {
+  const webSearch = search({ allowedDomains: ['example.com', 'docs.a-b.co.uk', 'xn--bcher-kva.de'], maxUses: 5 });
+  const tools = [tool('a'), webSearch, tool('b')];
+  const created = await call('POST', '/agents', { body: { name: 'A', model: 'anthropic/x', tools } });
+  const { agent } = created.json as { agent: { agentId: string; tools: object[]; version: number } };
+  expect(agent.tools).toEqual(tools);
+  const read = await call('GET', `/agents/${agent.agentId}`);
+  expect((read.json as { agent: object }).agent).toMatchObject({ tools });
+  const same = await call('PATCH', `/agents/${agent.agentId}`, { body: { tools } });
+  expect((same.json as { agent: object }).agent).toMatchObject({ version: 1 });
+  // A model without a search needs an agent without it.
+  const other = await call('PATCH', `/agents/${agent.agentId}`, { body: { model: 'scripted/x' } });
+  expect(asProblem(other)).toMatchObject({ status: 422, code: 'tool_unsupported' });
+  const found = await call('GET', '/agents?q=web_search');
+  expect((found.json as { data: object[] }).data).toMatchObject([{ agentId: agent.agentId }]);
+  const [row] = await service.db.query<{ names: string[] }>(sql`
+    select array(select t->>'name' from json_array_elements(definition->'tools') t) as names from agent_versions
+    where agent_id = ${uuidOf('agt', agent.agentId)}`);
+  expect(row!.names).toEqual(['a', 'b']);
+});
 
 test('a tool at an address that is not public is refused without details about the address', async () => {
   const problem = asProblem(

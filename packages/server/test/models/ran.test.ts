@@ -365,3 +365,239 @@ test('a call without a result says so, and a result of an earlier call is there 
     { tool: 'web_search', input: { query: 'a' }, error: 'The provider’s response has no result of this call.' },
   ]);
 });
+
+// ── The next request ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Fields = Record<string, unknown>;
+const listOf = (value: unknown) => (Array.isArray(value) ? (value as Fields[]) : []);
+
+/** Why each server refuses a request, as far as it is about what it ran; undefined: it accepts it. */
+const refusals: Record<string, (body: Fields) => string | undefined> = {
+  anthropic({ messages, tools }) {
+    const hasTool = listOf(tools).some(({ name }) => name === 'web_search');
+    for (const [at, { role, content }] of listOf(messages).entries()) {
+      const called = new Set<unknown>();
+      const ended = new Set<unknown>();
+      for (const [index, one] of listOf(content).entries()) {
+        const place = `messages.${at}.content.${index}`;
+        const isSearch = one.type === 'server_tool_use' || one.type === 'web_search_tool_result';
+        if (isSearch && !hasTool) return `${place}: web_search is not in tools`;
+        if (isSearch && role !== 'assistant') return `${place}: not allowed here`;
+        if (one.type === 'server_tool_use') called.add(one.id);
+        if (one.type !== 'web_search_tool_result') continue;
+        if (!called.has(one.tool_use_id)) return `${place}: unexpected \`tool_use_id\` found`;
+        ended.add(one.tool_use_id);
+        if (listOf(one.content).some(({ encrypted_content }) => typeof encrypted_content !== 'string'))
+          return `${place}.encrypted_content: Field required`;
+      }
+      if (called.size !== ended.size) return `messages.${at}: \`web_search\` tool use without a result`;
+    }
+    return undefined;
+  },
+  openai({ input }) {
+    const items = listOf(input);
+    for (const [at, { type, id }] of items.entries()) {
+      const before = items[at - 1]?.type;
+      if (type === 'web_search_call' && before !== 'reasoning')
+        return `Item '${id}' of type 'web_search_call' was provided without its required 'reasoning' item`;
+      const after = items[at + 1];
+      if (type === 'reasoning' && (after === undefined || after.role === 'user'))
+        return `Item '${id}' of type 'reasoning' was provided without its required following item.`;
+    }
+    return undefined;
+  },
+  google({ contents, tools }) {
+    const kinds = listOf(tools).flatMap((tool) => Object.keys(tool));
+    if (
+      kinds.includes('googleSearch') &&
+      kinds.includes('functionDeclarations') &&
+      /gemini-2/.test(server.requests.at(-1)!.path)
+    )
+      return 'Built-in tools ({google_search}) and Function Calling cannot be combined in the same request.';
+    const parts = listOf(contents).flatMap(({ parts }) => listOf(parts));
+    const ids = (name: string) => parts.flatMap((part) => (part[name] ? [(part[name] as Fields).id] : []));
+    return String(ids('toolCall')) === String(ids('toolResponse')) ? undefined : 'toolCall and toolResponse must match';
+  },
+};
+
+/** Answers if the real server would accept the request. */
+const strict =
+  (name: string, reply: Reply): Reply =>
+  (response, request) => {
+    const why = refusals[name]!(request.body);
+    if (why === undefined) return reply(response, request);
+    response.writeHead(400, { 'content-type': 'application/json' });
+    const error = { type: 'error', error: { type: 'invalid_request_error', code: 400, message: why } };
+    response.end(JSON.stringify(error));
+  };
+
+const reasoned = (index: number) =>
+  item(index, { type: 'reasoning', id: `rs_${index}`, encrypted_content: `sealed ${index}`, summary: [] });
+const plain: Record<string, object[]> = {
+  anthropic: [
+    start,
+    ...block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'Bea.' }),
+    ...anthropicEnd('end_turn'),
+  ],
+  openai: openaiEvents(...saysWithCitation('Bea.', urlCitation)),
+  google: [gemini([{ text: 'Bea.' }], { finishReason: 'STOP' })],
+};
+const models: Record<string, string> = {
+  anthropic: 'claude-sonnet-5-5',
+  openai: 'gpt-6.1-terra',
+  google: 'gemini-3.8-flash',
+};
+const first: Record<string, object[]> = {
+  anthropic: [start, ...searched, ...anthropicEnd('end_turn')],
+  openai: openaiEvents(...reasoned(0), ...item(1, search), ...saysWithCitation('Ada won.', urlCitation)),
+  google: cases['Google’s calls of its own tools']!.events,
+};
+const look = { name: 'look', description: '', inputSchema: { type: 'object' } };
+
+async function conversation(provider: Model['provider'], more: Partial<ModelCall> = {}) {
+  const call = callOf(provider, models[provider]!, { webSearch: {}, ...more });
+  const { text, finish } = await ask(strict(provider, frames(...first[provider]!)), call);
+  const content: ModelEntry['content'] = [
+    { type: 'text', text, sources: [{ url: 'https://example.com/a' }] },
+    { type: 'tool_call', toolCallId: 'call_1', tool: 'web_search', input: {}, by: 'provider' },
+    { type: 'tool_result', toolCallId: 'call_1', output: [], by: 'provider' },
+  ];
+  const response: ModelEntry = { role: 'assistant', content, providerData: finish?.providerData };
+  return { call, response, transcript: [...call.transcript, response] };
+}
+
+test.each(['anthropic', 'openai', 'google'] as const)(
+  '%s gets back what it ran as it requires it, within a turn and in the next',
+  async (provider) => {
+    const { call, transcript } = await conversation(provider);
+    const next = { ...call, transcript: [...transcript, user('And before?')] };
+    expect((await ask(strict(provider, frames(...plain[provider]!)), next)).text).toBe('Bea.');
+    const body = JSON.stringify(server.requests.at(-1)!.body);
+    expect(body.includes('sealed https://example.com/a')).toBe(provider === 'anthropic');
+    expect(body.includes('sealed index')).toBe(provider === 'anthropic');
+    expect(body.includes('"toolResponse"')).toBe(provider === 'google');
+    // OpenAI wants it with its reasoning, which is sent only within a turn.
+    expect(body.includes('"web_search_call"')).toBe(false);
+    expect(server.requests).toHaveLength(2);
+
+    // A turn that was interrupted after the search, and continues.
+    const tools = [look];
+    const called: ModelEntry['content'] = [
+      ...transcript[1]!.content,
+      { type: 'tool_call', toolCallId: 'call_00000000000000000000000001', tool: 'look', input: {} },
+    ];
+    const data = transcript[1]!.providerData as { ranParts: unknown[] };
+    const response = {
+      role: 'assistant' as const,
+      content: called,
+      providerData: { ...data, ranParts: [...data.ranParts, { type: 'toolCall' }] },
+    };
+    const results: ModelEntry = {
+      role: 'tool',
+      content: [{ type: 'tool_result', toolCallId: 'call_00000000000000000000000001', output: 1 }],
+    };
+    const step = { ...call, tools, transcript: [user('Who won?'), response, results] };
+    expect((await ask(strict(provider, frames(...plain[provider]!)), step)).text).toBe('Bea.');
+    expect(JSON.stringify(server.requests.at(-1)!.body).includes('"web_search_call"')).toBe(provider === 'openai');
+    expect(server.requests).toHaveLength(3);
+  },
+);
+
+test.each(['anthropic', 'openai', 'google'] as const)(
+  'a conversation with searches of %s continues without them: with another model, another provider, and without the tool',
+  async (provider) => {
+    const { call, transcript } = await conversation(provider);
+    const next = [...transcript, user('And before?')];
+    const continuing: [Model['provider'], Partial<ModelCall>][] = [
+      [provider, { webSearch: undefined }],
+      [provider, { config: { ...call.config, model: `${call.config.model}-other` } }],
+      ...(['anthropic', 'openai', 'google'] as const)
+        .filter((other) => other !== provider)
+        .map((other): [Model['provider'], Partial<ModelCall>] => [
+          other,
+          { config: { provider: other, model: models[other]!, baseUrl: server.url } },
+        ]),
+    ];
+    for (const [to, more] of continuing) {
+      const { text } = await ask(strict(to, frames(...plain[to]!)), { ...call, ...more, transcript: next });
+      expect(text).toBe('Bea.');
+      const body = JSON.stringify(server.requests.at(-1)!.body);
+      expect(body).toContain('Ada won.');
+      expect(body).not.toMatch(/sealed|server_tool_use|web_search_call"|toolResponse|call_1/);
+    }
+    expect(server.requests).toHaveLength(1 + continuing.length);
+  },
+);
+
+test('each provider gets its own search, with what it is limited to', async () => {
+  const webSearch = { allowedDomains: ['example.com'], maxUses: 3 };
+  const more = { tools: [look], webSearch };
+  await ask(frames(...plain.anthropic!), callOf('anthropic', models.anthropic!, more));
+  expect(server.requests.at(-1)!.body.tools).toMatchObject([
+    { name: 'look' },
+    { type: 'web_search_20250305', name: 'web_search', max_uses: 3, allowed_domains: ['example.com'] },
+  ]);
+  await ask(frames(...plain.openai!), callOf('openai', models.openai!, more));
+  expect(server.requests.at(-1)!.body).toMatchObject({
+    tools: [{ name: 'look' }, { type: 'web_search', filters: { allowed_domains: ['example.com'] } }],
+    max_tool_calls: 3,
+  });
+  await ask(frames(...plain.google!), callOf('google', models.google!, { ...more, webSearch: {} }));
+  expect(server.requests.at(-1)!.body.tools).toMatchObject([
+    { googleSearch: {} },
+    { functionDeclarations: [{ name: 'look' }] },
+  ]);
+  // A summary, and an agent without the tool.
+  await ask(frames(...plain.openai!), callOf('openai', models.openai!, { tools: [look] }));
+  expect(server.requests.at(-1)!.body.tools).toMatchObject([{ name: 'look' }]);
+});
+
+test.each(['anthropic', 'openai', 'google'] as const)(
+  '%s gets a response schema in a form that it takes beside its search',
+  async (provider) => {
+    const outputSchema = { type: 'object', properties: { winner: { type: 'string' } }, additionalProperties: false };
+    await ask(frames(...plain[provider]!), callOf(provider, models[provider]!, { webSearch: {}, outputSchema }));
+    const { body } = server.requests.at(-1)!;
+    const formats = JSON.stringify([body.text, body.output_format, body.output_config, body.generationConfig]);
+    expect(formats.includes('winner')).toBe(provider === 'openai');
+    expect(JSON.stringify(body)).toContain('winner');
+  },
+);
+
+test('a response that Anthropic pauses is continued, and is one response', async () => {
+  const paused = [start, ...searched.slice(0, -4), ...anthropicEnd('pause_turn')];
+  const more = (id: string) => [
+    ...block(0, { type: 'server_tool_use', id, name: 'web_search', input: { query: id } }),
+    ...block(1, { type: 'web_search_tool_result', tool_use_id: id, content: [found(`https://example.com/${id}`, id)] }),
+  ];
+  const last = block(2, { type: 'text', text: '' }, { type: 'text_delta', text: 'Ada won.' });
+  const events = [paused, [start, ...more('s2'), ...anthropicEnd('pause_turn')]];
+  server.next(...events.map((some) => strict('anthropic', frames(...some))));
+  const call = callOf('anthropic', models.anthropic!, { webSearch: { maxUses: 5 } });
+  const { text, ran, finish } = await ask(
+    strict('anthropic', frames(start, ...more('s3'), ...last, ...anthropicEnd('end_turn'))),
+    call,
+  );
+  expect(text).toBe('I will search. Ada won.');
+  expect(ran?.calls.map(({ input }) => input)).toEqual([{ query: 'who won' }, { query: 's2' }, { query: 's3' }]);
+  expect(finish).toMatchObject({ reason: 'endTurn', usage: { inputTokens: 3, outputTokens: 27 } });
+  expect(finish).not.toHaveProperty('isPaused');
+  const [, second, third] = server.requests.map(({ body }) => body as Fields);
+  expect(listOf(second!.messages).map(({ role }) => role)).toEqual(['user', 'assistant']);
+  expect(listOf(second!.tools)).toMatchObject([{ max_uses: 4 }]);
+  expect(listOf(third!.tools)).toMatchObject([{ max_uses: 3 }]);
+
+  const content: ModelEntry['content'] = [{ type: 'text', text }];
+  const response: ModelEntry = { role: 'assistant', content, providerData: finish?.providerData };
+  const next = { ...call, transcript: [...call.transcript, response, user('And before?')] };
+  expect((await ask(strict('anthropic', frames(...plain.anthropic!)), next)).text).toBe('Bea.');
+  expect(JSON.stringify(server.requests.at(-1)!.body)).toContain('"id":"s3"');
+});
+
+test('a response that is paused when it may not search more often ends there', async () => {
+  const paused = [start, ...searched, ...anthropicEnd('pause_turn')];
+  const call = callOf('anthropic', models.anthropic!, { webSearch: { maxUses: 1 } });
+  const { finish } = await ask(strict('anthropic', frames(...paused)), call);
+  expect(finish).toMatchObject({ reason: 'endTurn' });
+  expect(server.requests).toHaveLength(1);
+});

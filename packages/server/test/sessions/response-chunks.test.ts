@@ -6,6 +6,7 @@ import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from '..
 import { interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages } from '../../src/sessions/messages.ts';
 import { listTurns } from '../../src/sessions/reading/timeline.ts';
+import { retrySession } from '../../src/sessions/retry.ts';
 import {
   answering,
   clientTool,
@@ -346,4 +347,23 @@ test('nothing that a provider ran is written before its response is complete', a
   const chunks = await world.until(sessionId, is('idle'));
   expect(of(chunks, 'tool.call')).toHaveLength(2);
   expect(of(kept(chunks), 'message.chunk').map(({ sources }) => sources?.length)).toEqual([undefined, 2]);
+});
+
+test('the search of an agent is in its model calls, not a tool of its own, and a retry can leave it out', async () => {
+  const seen: ModelCall[] = [];
+  await world.work({
+    ask: async function* (call) {
+      seen.push(structuredClone(call));
+      if (seen.length === 1) throw new ModelFailure('model_rejected', 'No search here', { retryable: false });
+      yield { type: 'text', delta: 'ok' };
+      yield finish('endTurn');
+    },
+  });
+  const tools = [{ type: 'web_search' as const, maxUses: 2 }, httpTool('look')];
+  const sessionId = await world.open(await world.agent(tools, { model: 'openai/x' }));
+  await world.until(sessionId, is('idle'));
+  await retrySession(world.ctx, { sessionId, without: { tools: ['web_search'] } });
+  await world.until(sessionId, (chunk) => chunk.type === 'turn.completed' && chunk.stopReason === 'endTurn');
+  expect(seen.map(({ webSearch }) => webSearch)).toEqual([{ maxUses: 2 }, undefined]);
+  expect(seen[0]!.tools.map(({ name }) => name)).toEqual(['look']);
 });

@@ -14,7 +14,7 @@ import { createSessionRunner, type SessionRunner } from '../../src/node/session-
 import type { Platform } from '../../src/platform.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
 import type { ListTools, RunTool } from '../../src/tools/tool/tool.ts';
-import { turnToolOf } from '../../src/tools/tool/turn-tool.ts';
+import { ownTools } from '../../src/tools/tool/turn-tool.ts';
 import type { Prices } from '../../src/usage/prices.ts';
 import { until } from './idle.ts';
 import { createTestPlatform, type TestPlatform } from './platform.ts';
@@ -110,7 +110,7 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
 }
 
 const listOwn: ListTools = async (_owner, tools) => ({
-  tools: tools.flatMap((tool) => (tool.type === 'mcp' ? [] : [turnToolOf(tool)])),
+  tools: ownTools(tools),
   unavailable: [],
 });
 

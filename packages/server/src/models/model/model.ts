@@ -24,6 +24,8 @@ export interface ModelCall {
   tools: readonly Pick<TurnTool, 'name' | 'description' | 'inputSchema'>[];
   /** The agent's `web_search`, if it has one: the provider runs it. */
   webSearch?: Omit<WebSearchTool, 'type'> | undefined;
+  /** Whether the transcript ends with a response that its provider has paused, and that is to be continued without a message. */
+  isPaused?: boolean;
   limits: Pick<Agent['limits'], 'maxOutputTokens'>;
   /** JSON Schema that the turn's response must match. A provider without support for it ignores it: the caller validates. */
   outputSchema: Record<string, unknown> | null;
@@ -95,6 +97,8 @@ export type ModelEvent =
       /** `costUsd` if the worker or the provider reports it; otherwise it is computed from the price list. */
       usage: ReportedUsage;
       providerData?: unknown;
+      /** Whether the provider has paused the response, which another request continues. Only within this folder. */
+      isPaused?: boolean;
       /** What the request lacked, because the provider had refused it before. */
       sentWithout?: readonly OmittedFromRequest[];
       /** Ids of files that the provider refused; it accepted the request without them. */

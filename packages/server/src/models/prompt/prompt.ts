@@ -5,6 +5,7 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4FunctionTool,
   LanguageModelV4Message,
+  LanguageModelV4ProviderTool,
   LanguageModelV4ToolResultOutput,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
@@ -31,6 +32,8 @@ export interface PromptOptions {
   takesToolFiles: boolean;
   /** Where it goes. */
   target: Target;
+  /** The provider's own search, if the call has it. */
+  search?: LanguageModelV4ProviderTool | undefined;
   /** What that server refuses in a transcript. */
   rules: PromptRules;
   /** Marks where the prompt is cached, for a provider that caches only there. */
@@ -41,7 +44,7 @@ export interface PromptOptions {
 
 /** The transcript, tools and settings of a call. */
 export function toCallOptions(call: ModelCall, files: PromptFiles, options: PromptOptions): LanguageModelV4CallOptions {
-  const { takesSchema, target, cachePoint } = options;
+  const { takesSchema, target, cachePoint, search } = options;
   const { temperature, topP, seed, stopSequences, reasoning } = call.config.settings ?? {};
   const { maxOutputTokens } = call.limits;
   const { outputSchema } = call;
@@ -53,7 +56,8 @@ export function toCallOptions(call: ModelCall, files: PromptFiles, options: Prom
   if (cachePoint) markCachePoints(prompt, tools, cachePoint);
   return {
     prompt,
-    ...(tools.length > 0 && { tools }),
+    // The search is the last one: an error names a tool by its place.
+    ...((tools.length > 0 || search) && { tools: [...tools, ...(search ? [search] : [])] }),
     ...(isTold && { responseFormat: { type: 'json', schema: outputSchema } }),
     ...(maxOutputTokens !== null && { maxOutputTokens }),
     ...(temperature !== undefined && { temperature }),
@@ -164,7 +168,7 @@ function toPrompt(
       }
     }
   }
-  return validPrompt(withSentCalls(messages, sent), rules, responses.ownIds);
+  return validPrompt(withSentCalls(messages, sent), rules, { ownIds: responses.ownIds, continues: call.isPaused });
 }
 
 /**

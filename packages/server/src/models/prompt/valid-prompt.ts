@@ -19,17 +19,21 @@ type Result = LanguageModelV4ToolResultPart;
 type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 
 /**
- * `ownIds`: the ids that the server itself gave calls, by ours. The prompt may have a system message first, and no other. The result
+ * `ownIds`: the ids that the server itself gave calls, by ours. `continues`: the prompt ends with a response that its provider has
+ * paused, and continues without a message. The prompt may have a system message first, and no other. The result
  * begins with the system message and a user message, and ends with a user message or the results of tools.
  */
 export function validPrompt(
   prompt: readonly LanguageModelV4Message[],
   rules: PromptRules,
-  ownIds: ReadonlyMap<string, string> = new Map(),
+  {
+    ownIds = new Map(),
+    continues = false,
+  }: { ownIds?: ReadonlyMap<string, string>; continues?: boolean | undefined } = {},
 ): LanguageModelV4Message[] {
   const written = prompt.flatMap((message) => withoutBlank(message, rules));
   const answered = withEveryResult(written);
-  return inTurns(rules.parallelCalls ? answered : oneCallEach(answered), rules).map(renaming(rules, ownIds));
+  return inTurns(rules.parallelCalls ? answered : oneCallEach(answered), rules, continues).map(renaming(rules, ownIds));
 }
 
 const isBlank = (text: string) => text.trim() === '';
@@ -167,7 +171,11 @@ const EARLIER = textPart('(The conversation began earlier.)');
 const HAS_RESULTS = textPart('I have the results.');
 
 /** System, user, assistant, and so on: no two messages of one role follow each other. */
-function inTurns(messages: readonly LanguageModelV4Message[], rules: PromptRules): LanguageModelV4Message[] {
+function inTurns(
+  messages: readonly LanguageModelV4Message[],
+  rules: PromptRules,
+  continues: boolean,
+): LanguageModelV4Message[] {
   const out: LanguageModelV4Message[] = [];
   const add = (message: LanguageModelV4Message) => {
     const before = out.at(-1);
@@ -184,7 +192,7 @@ function inTurns(messages: readonly LanguageModelV4Message[], rules: PromptRules
       add({ role: 'assistant', content: [HAS_RESULTS] });
     add(message);
   }
-  if (out.at(-1)?.role === 'assistant') add({ role: 'user', content: [CONTINUE] });
+  if (out.at(-1)?.role === 'assistant' && !continues) add({ role: 'user', content: [CONTINUE] });
   return out;
 }
 

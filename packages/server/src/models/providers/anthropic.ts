@@ -14,6 +14,11 @@ export const anthropic: Provider = {
   // Every step sends the transcript again, and Anthropic caches only on request. Other servers that use its format may not know the
   // field.
   cachePoint: { anthropic: { cacheControl: { type: 'ephemeral' } } },
+  search: {
+    tool: (search) => ({ id: 'anthropic.web_search_20250305', args: search }),
+    // Its results are always cited, which a schema has no place for.
+    takesSchema: false,
+  },
   async model(name, server) {
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     return createAnthropic({ ...server, apiKey: NO_KEY }).messages(name);

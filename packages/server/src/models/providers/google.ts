@@ -16,6 +16,8 @@ export const google: Provider = {
   reader: createGoogleReader,
   options: (_isOwn, { shows }) => ({ google: shows?.reasoning ? { thinkingConfig: { includeThoughts: true } } : {} }),
   asksForReasoning: true,
+  // Gemini 2 refuses a schema beside a tool.
+  search: { tool: () => ({ id: 'google.google_search', args: {} }), takesSchema: false },
   // Gemini sometimes ends with STOP and without parts.
   repeatsEmpty: true,
   async model(name, server) {

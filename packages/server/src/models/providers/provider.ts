@@ -23,6 +23,7 @@ import { dependsOnProviderData, withoutProviderData } from '../prompt/provider-d
 import type { EventReader } from '../response/response-events.ts';
 import { sentTools } from '../tools/tools.ts';
 import type { FindKey } from './find-key.ts';
+import { continued } from './paused.ts';
 import { openConnection, type ProviderConnection, type Refusal } from './provider-connection.ts';
 import { namingRefused } from './refused-parts.ts';
 import { baseUrlOf, optionsOf, unusable, withoutQuery } from './request.ts';
@@ -42,6 +43,8 @@ export interface Provider {
   readonly takesToolFiles: boolean;
   /** Options of a call. `isOwn`: the request goes to the provider's own server. */
   options?(isOwn: boolean, call: ModelCall): SharedV4ProviderOptions;
+  /** Its own web search, if it has one. */
+  readonly search?: ProviderSearch;
   /** Whether `options` request the model's reasoning if it is to be shown: a server may refuse that. */
   readonly asksForReasoning?: boolean;
   /** Options that mark a part of the prompt up to which it is cached, if the provider's own server caches only on request. */
@@ -71,6 +74,13 @@ export interface KeyContext {
   readonly egress: OrganizationEgress;
   readonly clock: Clock;
   readonly tokens: AccessTokens;
+}
+
+export interface ProviderSearch {
+  /** The tool of the provider's package, by its id. */
+  tool(search: NonNullable<ModelCall['webSearch']>): { id: `${string}.${string}`; args: Record<string, unknown> };
+  /** Whether a request can have a response schema together with it. */
+  readonly takesSchema: boolean;
 }
 
 /** Each is found with one more request, which has all the other files. */
@@ -142,10 +152,14 @@ export function createProviderModel(
     }
   }
 
+  function askWhole(call: ModelCall, signal: AbortSignal, refusal: Refusal): AsyncGenerator<ModelEvent> {
+    return call.webSearch ? continued(call, (one) => askOnce(one, signal, refusal)) : askOnce(call, signal, refusal);
+  }
+
   async function* askAccepted(call: ModelCall, signal: AbortSignal, refusal: Refusal): AsyncGenerator<ModelEvent> {
     let hasShown = false;
     try {
-      for await (const event of askOnce(call, signal, refusal)) {
+      for await (const event of askWhole(call, signal, refusal)) {
         hasShown = true;
         yield event;
       }
@@ -171,7 +185,7 @@ export function createProviderModel(
         return yield* lacking(['reasoning'], askAccepted(withoutShownReasoning(call), signal, refusal));
       }
       if (!dependsOnProviderData(call)) throw error;
-      yield* lacking(['providerData'], askOnce(withoutProviderData(call), signal, refusal));
+      yield* lacking(['providerData'], askWhole(withoutProviderData(call), signal, refusal));
     }
   }
 

@@ -1,6 +1,6 @@
 // The request of a model call, as its provider's package makes it: to be sent, or to look something up in it.
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
-import { isServerOf } from '@signalbox/contract';
+import { isServerOf, webSearchName } from '@signalbox/contract';
 import { type ModelCall, ModelFailure } from '../model/model.ts';
 import { promptRulesOf } from '../model/prompt-rules.ts';
 import { addressOf, targetOf } from '../model/targets.ts';
@@ -17,10 +17,12 @@ export function optionsOf(
   { isMarked = false } = {},
 ): LanguageModelV4CallOptions {
   const { name, takesSchema, takesToolFiles, cachePoint } = provider;
+  const search = call.webSearch && provider.search?.tool(call.webSearch);
   const isOwn = isServerOf(provider.name, baseUrl);
   const prompt = toCallOptions(call, files, {
-    takesSchema,
+    takesSchema: takesSchema && (!search || provider.search?.takesSchema === true),
     takesToolFiles,
+    ...(search && { search: { type: 'provider', name: webSearchName, ...search } }),
     target: targetOf(name, baseUrl),
     rules: promptRulesOf(targetOf(name, baseUrl), call),
     cachePoint: isOwn ? cachePoint : undefined,

@@ -97,9 +97,14 @@ export async function* readResponse(
         const ran = shownRan(connection.ran, redact);
         if (ran.calls.length > 0 || ran.sources.length > 0) yield { type: 'ran', ...ran };
         if (reason !== 'refusal') yield* calls;
-        yield kept === undefined || reason === 'refusal'
-          ? { type: 'finish', reason, usage }
-          : { type: 'finish', reason, usage, providerData: { provider, model, ...kept } satisfies ProviderData };
+        const data = reason === 'refusal' ? undefined : kept;
+        yield {
+          type: 'finish',
+          reason,
+          usage,
+          ...(data && { providerData: { provider, model, ...data } satisfies ProviderData }),
+          ...(part.finishReason.raw === 'pause_turn' && { isPaused: true }),
+        };
         return;
       }
     }

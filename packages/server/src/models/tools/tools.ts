@@ -158,7 +158,7 @@ function definitionOf(
  */
 export function toolNamed(param: string, { names }: Pick<SentTools, 'names'>): string | undefined {
   const [, index] =
-    /\btools(?:\[0\]|\.0)\.function_?declarations(?:\[|\.)(\d{1,4})\b/i.exec(param) ??
+    /\btools(?:\[\d\]|\.\d)\.function_?declarations(?:\[|\.)(\d{1,4})\b/i.exec(param) ??
     /\btools(?:\[|\.)(\d{1,4})\b/.exec(param) ??
     [];
   return index === undefined ? undefined : names[Number(index)];

@@ -1,5 +1,14 @@
 // Tools as the turn machine sees them, and the function that runs a call on a node.
-import type { AgentTool, ApprovalPolicy, Approvers, ClientTool, EndUser, Tool, ToolMock } from '@signalbox/contract';
+import type {
+  AgentTool,
+  ApprovalPolicy,
+  Approvers,
+  ClientTool,
+  EndUser,
+  Tool,
+  ToolMock,
+  WebSearchTool,
+} from '@signalbox/contract';
 import type { HeldMemory } from '../../lib/memory.ts';
 import type { StoredResponse } from '../../session-rows/operation-trace.ts';
 import type { Redacted } from './redact.ts';
@@ -14,7 +23,7 @@ export type RunsAs = 'here' | 'client' | 'session';
 /** A tool as the model sees it: one of the agent's own, or one that an MCP server of the agent offers. */
 export type TurnTool = TurnToolDetails &
   (
-    | { readonly runsAs: 'here'; readonly source: Exclude<Tool, ClientTool | AgentTool> | MockSource }
+    | { readonly runsAs: 'here'; readonly source: Exclude<Tool, ClientTool | AgentTool | WebSearchTool> | MockSource }
     | { readonly runsAs: 'client'; readonly source: ClientTool }
     | { readonly runsAs: 'session'; readonly source: AgentTool }
   );

@@ -8,6 +8,7 @@ import type {
   McpTool,
   Tool,
   ToolApproval,
+  WebSearchTool,
 } from '@signalbox/contract';
 import type { TurnTool } from './tool.ts';
 
@@ -21,8 +22,8 @@ const AGENT_INPUT = {
   additionalProperties: false,
 };
 
-/** A tool of the agent's own. MCP servers list theirs themselves. */
-export function turnToolOf(tool: Exclude<Tool, McpTool>): TurnTool {
+/** A tool of the agent's own. MCP servers list theirs themselves; the model's provider runs `web_search`. */
+export function turnToolOf(tool: Exclude<Tool, McpTool | WebSearchTool>): TurnTool {
   const { name, description } = tool;
   if (tool.type === 'agent') {
     // The child session is opened once. Its own tools request their own approvals.
@@ -81,4 +82,9 @@ export function withoutTools(tools: readonly TurnTool[], names: readonly string[
   const isNamed = (tool: TurnTool) =>
     names.includes(tool.name) || (tool.source.type === 'mcp' && names.includes(tool.source.name));
   return tools.filter((tool) => !isNamed(tool));
+}
+
+/** The tools of a definition that are known without a server. */
+export function ownTools(tools: readonly Tool[]): TurnTool[] {
+  return tools.flatMap((tool) => (tool.type === 'mcp' || tool.type === 'web_search' ? [] : [turnToolOf(tool)]));
 }
