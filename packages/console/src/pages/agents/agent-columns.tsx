@@ -52,7 +52,7 @@ export function agentColumns({
       end: true,
       choice: 'shown',
       from: 'desktop',
-      cell: ({ tools }) => <Tools names={tools.map(({ name }) => name)} />,
+      cell: ({ tools }) => <Tools names={tools.map((tool) => ('name' in tool ? tool.name : tool.type))} />,
     },
     ...(archived ? [] : activity(organizationId, today)),
     {

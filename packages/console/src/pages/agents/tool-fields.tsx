@@ -9,7 +9,7 @@ import { DraftJson, DraftNumber, DraftSelect, DraftText, textOf } from './fields
 import { SchemaFromExample } from './schema-from-example.tsx';
 import { ServerTools, TestRequest } from './try-tool.tsx';
 
-export const toolTypes = ['http', 'mcp', 'client', 'agent'] as const;
+export const toolTypes = ['http', 'mcp', 'client', 'agent', 'web_search'] as const;
 export type ToolType = (typeof toolTypes)[number];
 
 export const toolTypeText: Record<ToolType, { label: string; about: string }> = {
@@ -17,6 +17,7 @@ export const toolTypeText: Record<ToolType, { label: string; about: string }> = 
   mcp: { label: 'MCP server', about: 'Tools of a Model Context Protocol server: all or some.' },
   client: { label: 'Client tool', about: 'Your program runs it and posts the result.' },
   agent: { label: 'Agent', about: 'Each call runs a session of another agent.' },
+  web_search: { label: 'Web search', about: 'The own search of OpenAI, Anthropic or Google, which runs it.' },
 };
 
 const inputSchema = { type: 'object', properties: {}, required: [] };
@@ -33,6 +34,7 @@ export const newTools: Record<ToolType, Record<string, unknown>> = {
   mcp: { type: 'mcp', name: '', url: 'https://' },
   client: { type: 'client', name: '', description: '', inputSchema },
   agent: { type: 'agent', name: '', description: '', agentId: '' },
+  web_search: { type: 'web_search' },
 };
 
 /** When calls need approval if the tool does not say. */
@@ -58,6 +60,8 @@ export function ToolFields({ path, tool }: { path: string; tool: Record<string, 
       return <ClientFields path={path} tool={tool} />;
     case 'agent':
       return <AgentFields path={path} tool={tool} />;
+    case 'web_search':
+      return <SearchFields path={path} tool={tool} />;
     default:
       return <DraftJson path={path} label="Tool" hint="This form doesn’t support this type of tool. Edit its JSON." />;
   }
@@ -228,6 +232,42 @@ function AgentFields({ path, tool }: Fields) {
         hint="Its sessions are children of the calling session and share its budget."
       />
       <ApprovalField path={`${path}.approval`} byDefault="never. That agent requests its own approvals" />
+    </>
+  );
+}
+
+function SearchFields({ path, tool }: Fields) {
+  const draft = useDraft();
+  const domains = tool.allowedDomains;
+  return (
+    <>
+      <p className="hint">
+        The model’s provider searches while the model responds: there is no approval. The searches, and what the answer
+        cites, are shown in the conversation. Providers charge for searches, which is not in the cost shown here.
+      </p>
+      <Checkbox
+        label="Search only some domains"
+        data-path={`${path}.allowedDomains`}
+        checked={domains !== undefined}
+        onChange={({ currentTarget }) => draft.set(`${path}.allowedDomains`, currentTarget.checked ? [] : undefined)}
+      />
+      {domains !== undefined && (
+        <DraftJson
+          path={`${path}.allowedDomains`}
+          label="Domains"
+          lines={3}
+          hint={
+            <>
+              JSON list of domains, which include their subdomains: <code>["example.com"]</code>. Not for Google.
+            </>
+          }
+        />
+      )}
+      <DraftNumber
+        path={`${path}.maxUses`}
+        label="Most searches of a model call"
+        hint="1 to 100. Empty: no limit. Not for Google."
+      />
     </>
   );
 }

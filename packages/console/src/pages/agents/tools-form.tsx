@@ -117,7 +117,7 @@ function ToolItem({
     <div className="tool">
       <details open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>
-          <strong className="mono">{textOf(record.name) || '(no name yet)'}</strong> <Badge>{type}</Badge>{' '}
+          <strong className="mono">{nameOf(record) || '(no name yet)'}</strong> <Badge>{type}</Badge>{' '}
           <span className="quiet small">{policyWord(record.approval, usual(record))}</span>{' '}
           {wrong && <Badge tone="bad">problem</Badge>}
         </summary>
@@ -133,10 +133,15 @@ function ToolItem({
 }
 
 function usual(tool: Record<string, unknown>): string {
+  if (tool.type === 'web_search') return 'run by the provider';
   if (tool.type === 'mcp') return 'needs approval, except read-only tools';
   return isEffectful(tool) ? 'needs approval' : 'no approval';
 }
 
 function labelOf(tool: unknown): string {
-  return (isRecord(tool) && textOf(tool.name)) || 'the unnamed tool';
+  return (isRecord(tool) && nameOf(tool)) || 'the unnamed tool';
+}
+
+function nameOf(tool: Record<string, unknown>): string {
+  return tool.type === 'web_search' ? tool.type : textOf(tool.name);
 }

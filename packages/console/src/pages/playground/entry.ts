@@ -127,7 +127,8 @@ function recordedResults(messages: readonly Message[]): Column['tools'] {
   const parts = messages.flatMap(({ content }) => content);
   const choices: Record<string, ToolChoice> = {};
   for (const call of parts) {
-    if (call.type !== 'tool_call') continue;
+    // What the provider runs can't be mocked.
+    if (call.type !== 'tool_call' || call.by) continue;
     const result = parts.find((part) => part.type === 'tool_result' && part.toolCallId === call.toolCallId);
     if (result?.type !== 'tool_result') continue;
     const { error, output } = result;

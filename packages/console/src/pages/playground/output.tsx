@@ -13,6 +13,7 @@ import { NeverSlow } from '../../ui/slow.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { type CallEntry, type Entry, operationIdOf } from '../sessions/conversation.ts';
 import { SessionStatus } from '../sessions/session-status.tsx';
+import { Sources } from '../sessions/sources.tsx';
 import { useFollowing, useSession } from '../sessions/use-session.ts';
 import type { Baseline } from './comparison.tsx';
 import { type Measures, shownMeasures } from './measures.ts';
@@ -110,7 +111,13 @@ const EntryView = memo(function EntryView({
   isGrowing: boolean;
   mocked: ReadonlySet<string>;
 }) {
-  if (entry.kind === 'text') return <Markdown text={entry.text} isGrowing={isGrowing} />;
+  if (entry.kind === 'text')
+    return (
+      <>
+        <Markdown text={entry.text} isGrowing={isGrowing} />
+        {entry.sources && <Sources sources={entry.sources} />}
+      </>
+    );
   if (entry.kind === 'call') return <CallLine call={entry} isMocked={isMocked(entry.tool, mocked)} />;
   if (entry.kind === 'reasoning') {
     return (

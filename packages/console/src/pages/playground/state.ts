@@ -91,15 +91,19 @@ export function toolsOf(definition: Definition): readonly Record<string, unknown
   return Array.isArray(definition.tools) ? definition.tools.filter(isRecord) : [];
 }
 
+export function nameOf({ type, name }: Record<string, unknown>): string {
+  return type === 'web_search' ? type : String(name);
+}
+
 /** The tools of the definition, and those of its MCP servers that are mocked by themselves. */
 export function toolNames({ definition, tools }: Pick<Column, 'definition' | 'tools'>): string[] {
-  const own = toolsOf(definition).map(({ name }) => String(name));
+  const own = toolsOf(definition).map(nameOf);
   return [...own, ...Object.keys(tools).filter((name) => !own.includes(name) && isToolOf(definition, name))];
 }
 
 function isToolOf(definition: Definition, tool: string): boolean {
   return toolsOf(definition).some(
-    ({ type, name }) => name === tool || (type === 'mcp' && tool.startsWith(`${name}__`)),
+    (one) => nameOf(one) === tool || (one.type === 'mcp' && tool.startsWith(`${one.name}__`)),
   );
 }
 
@@ -110,8 +114,8 @@ export function choiceOf(column: Column, tool: string): ToolChoice {
 /** The definition without the tools that are off: what runs, and what is saved. */
 export function ranDefinition({ definition, tools }: Pick<Column, 'definition' | 'tools'>): Definition {
   const all = toolsOf(definition);
-  if (all.every(({ name }) => tools[String(name)]?.use !== 'off')) return definition;
-  return { ...definition, tools: all.filter(({ name }) => tools[String(name)]?.use !== 'off') };
+  const isOn = (tool: Record<string, unknown>) => tools[nameOf(tool)]?.use !== 'off';
+  return all.every(isOn) ? definition : { ...definition, tools: all.filter(isOn) };
 }
 
 export function draftOf(column: Column): Draft {

@@ -4,7 +4,7 @@ import { Button } from '../../ui/button.tsx';
 import { Checkbox } from '../../ui/field.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
 import { PlainText } from '../../ui/text.tsx';
-import { type Column, choiceOf, type ToolChoice, toolNames, toolsOf } from './state.ts';
+import { type Column, choiceOf, nameOf, type ToolChoice, toolNames, toolsOf } from './state.ts';
 
 const uses = [
   { value: 'run', label: 'Run' },
@@ -20,7 +20,9 @@ export function ToolChoices({ column, onChange }: { column: Column; onChange: (t
     <ul className="playground-tools">
       {names.map((name) => {
         const choice = choiceOf(column, name);
-        const type = own.find((tool) => tool.name === name)?.type ?? 'mcp';
+        const type = own.find((tool) => nameOf(tool) === name)?.type ?? 'mcp';
+        // The model’s provider runs it.
+        const possible = type === 'web_search' ? uses.filter(({ value }) => value !== 'mock') : uses;
         const set = (change: Partial<ToolChoice>) => onChange({ ...column.tools, [name]: { ...choice, ...change } });
         return (
           <li key={name}>
@@ -31,7 +33,12 @@ export function ToolChoices({ column, onChange }: { column: Column; onChange: (t
                 </code>{' '}
                 <span className="quiet small">{String(type)}</span>
               </span>
-              <Segmented label={`Use of ${name}`} value={choice.use} options={uses} onChange={(use) => set({ use })} />
+              <Segmented
+                label={`Use of ${name}`}
+                value={choice.use}
+                options={possible}
+                onChange={(use) => set({ use })}
+              />
             </div>
             {choice.use === 'mock' && (
               <details className="playground-mock" open={names.length <= MOST_OPEN}>

@@ -50,6 +50,7 @@ export const Call = memo(function Call({
         <span className="facts-of-call">
           <DecidedBy approval={approval} />
           <Took operation={operation} />
+          {call.by === 'provider' && <span>run by the provider</span>}
         </span>
         <State call={call} approval={approval} isAwaited={isAwaited} />
       </CallLine>

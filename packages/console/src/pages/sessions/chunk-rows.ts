@@ -32,7 +32,7 @@ export function mergeDeltas(chunks: readonly Timed[]): ChunkRow[] {
   for (const one of chunks) {
     const last = rows.at(-1);
     const delta = deltaOf(one.chunk);
-    if (last && delta !== undefined && isSameText(last.chunk, one.chunk)) {
+    if (last && delta !== undefined && last.text !== undefined && isSameText(last.chunk, one.chunk)) {
       last.count += 1;
       last.id = `${last.chunk.turn}:${last.chunk.seq}–${one.chunk.seq}`;
       texts.push(delta);
@@ -49,7 +49,8 @@ export function mergeDeltas(chunks: readonly Timed[]): ChunkRow[] {
 function deltaOf(chunk: Chunk): string | undefined {
   const isDelta =
     chunk.type === 'message.chunk' || chunk.type === 'reasoning.chunk' || chunk.type === 'tool.input.chunk';
-  return isDelta ? chunk.delta : undefined;
+  // Sources are not a text: they are a row of their own.
+  return isDelta && !('sources' in chunk && chunk.sources) ? chunk.delta : undefined;
 }
 
 function isSameText(one: Chunk, other: Chunk): boolean {

@@ -127,7 +127,12 @@ export const Conversation = memo(function Conversation({
                 ) : entry.kind === 'reasoning' ? (
                   <Reasoning text={entry.text} isGrowing={growing.has(entry.key)} />
                 ) : entry.kind === 'text' ? (
-                  <AgentText text={entry.text} isGrowing={growing.has(entry.key)} isStructured={isStructured} />
+                  <AgentText
+                    text={entry.text}
+                    sources={entry.sources}
+                    isGrowing={growing.has(entry.key)}
+                    isStructured={isStructured}
+                  />
                 ) : (
                   <Call
                     call={entry}

@@ -6,7 +6,7 @@
  * transcript, and the current turn from its chunks, with its first message from the transcript (follow.ts decides which).
  * Entries have the same keys from either source, so nothing on the page moves when a turn ends.
  */
-import type { FilePart, Message } from '@signalbox/client';
+import type { FilePart, Message, Source } from '@signalbox/client';
 import { type AssistantPart, partsOf, type ToolPart } from '@signalbox/client/conversation';
 
 /** What the model wrote. Its reasoning is only in the journal, and shown as long as the turn is read from there. */
@@ -15,6 +15,8 @@ interface Written<Kind> {
   key: string;
   turn: number;
   text: string;
+  /** What the text cites, once it is complete. */
+  sources?: readonly Source[];
 }
 
 export interface UserEntry {
@@ -55,7 +57,10 @@ export function entryOf(part: AssistantPart, turn: number, key = `${turn}:${part
   if (part.type === 'tool') {
     const { type: _, id, ...call } = part;
     entry = { kind: 'call', key: id, turn, ...call };
-  } else entry = { kind: part.type, key, turn, text: part.text } as TextEntry;
+  } else {
+    const sources = part.type === 'text' && part.sources ? { sources: part.sources } : {};
+    entry = { kind: part.type, key, turn, text: part.text, ...sources } as TextEntry;
+  }
   known.set(part, entry);
   return entry;
 }

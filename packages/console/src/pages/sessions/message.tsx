@@ -1,8 +1,10 @@
 // A message in a conversation: of the agent, as Markdown or as its source, and of a user or the service.
+import type { Source } from '@signalbox/client';
 import { lazy, memo, type ReactNode, Suspense, useState } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { CopyButton, Json } from '../../ui/copy.tsx';
 import { PlainText } from '../../ui/text.tsx';
+import { Sources } from './sources.tsx';
 
 // Loaded next to the page, which shows the text meanwhile.
 const Markdown = lazy(() => import('../../ui/markdown/markdown.tsx').then((file) => ({ default: file.Markdown })));
@@ -10,19 +12,29 @@ const Markdown = lazy(() => import('../../ui/markdown/markdown.tsx').then((file)
 /** What the model said. */
 export const AgentText = memo(function AgentText({
   text,
+  sources,
   isGrowing,
   isStructured,
 }: {
   text: string;
+  /** What the text cites. */
+  sources?: readonly Source[] | undefined;
   isGrowing: boolean;
   /** The agent's output is JSON. */
   isStructured: boolean;
 }) {
   const value = isStructured && !isGrowing ? readStructured(text) : undefined;
-  if (value) return <Json value={value} />;
+  if (value)
+    return (
+      <>
+        <Json value={value} />
+        {sources && <Sources sources={sources} />}
+      </>
+    );
   return (
     <div className="text">
-      <MessageText text={text} isGrowing={isGrowing} />
+      {text !== '' && <MessageText text={text} isGrowing={isGrowing} />}
+      {sources && <Sources sources={sources} />}
     </div>
   );
 });

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { toolTitle } from '../../../lib/text-format.ts';
 import { Json } from '../../../ui/copy.tsx';
 import { LongText, PlainText } from '../../../ui/text.tsx';
+import { Sources } from '../sources.tsx';
 
 export function Part({ title, children }: { title: string; children: ReactNode }) {
   return (
@@ -30,12 +31,17 @@ export function Content({ parts }: { parts: readonly MessagePart[] }) {
 function PartView({ part }: { part: MessagePart }) {
   switch (part.type) {
     case 'text':
-      return <LongText text={part.text} />;
+      return (
+        <>
+          <LongText text={part.text} />
+          {part.sources && <Sources sources={part.sources} />}
+        </>
+      );
     case 'tool_call':
       return (
         <>
           <span className="quiet">
-            calls <PlainText text={toolTitle(part.tool)} />
+            {part.by === 'provider' ? 'the provider ran' : 'calls'} <PlainText text={toolTitle(part.tool)} />
           </span>
           <Json value={part.input} />
         </>
