@@ -283,6 +283,27 @@ test('a session is opened, followed, continued, decided, forked, read and delete
   expect((await run('approvals', 'approve', ...pending, '--input', '{}')).code).toBe(2);
 });
 
+test('limits for models are set by option, listed with what they allow, and removed', async () => {
+  await ok('environments', 'create', 'limited', '--model-limit', '*=60');
+  expect(await ok('environments', 'list')).toMatch(/limited .*\*: 60 requests a minute/);
+  const update = ['environments', 'update', 'limited', '--model-limit'];
+  const several = [...update, 'openai-compatible/a=b:8b=1,200000', '--model-limit', '*=,50000'];
+  expect(await ok(...several)).toContain(
+    '*: 50000 tokens a minute, openai-compatible/a=b:8b: 1 request and 200000 tokens a minute',
+  );
+  for (const wrong of ['60', '*=', '*=,', '*=60,', '=60', '*=-5', '*=1.5', '*=60,x', '*=60 requests']) {
+    const { code, stderr } = await run(...update, wrong);
+    if (wrong === '*=60,') expect(code).toBe(0);
+    else expect([wrong, code, stderr]).toEqual([wrong, 2, expect.stringContaining('--model-limit must be such as')]);
+  }
+  expect((await run(...update, '*=0')).stderr).toContain('modelLimits[0].requestsPerMinute');
+  expect((await run('environments', 'update', 'limited')).stderr).toContain(
+    '--keep-sessions-days, --model-limit, or both',
+  );
+  expect(await ok(...update, 'none')).toContain('limits of models: none');
+  await ok('environments', 'delete', 'limited');
+});
+
 test('a secret comes from standard input, and no command takes it as an option', async () => {
   const value = `sk-${'x'.repeat(20)}`;
   watchSecret(value);

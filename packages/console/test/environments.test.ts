@@ -146,12 +146,56 @@ test('an environment’s page says what it has, with links to it, and its absenc
   await page.getByText('No such environment').waitFor();
 });
 
+test('an admin limits calls of a model, sees what waits and why a session waits, and removes the limit', async () => {
+  const { client } = console.service;
+  await client.environments.create({ name: 'limited' });
+  const page = await console.open(console.owner, '/environments/limited');
+  await page.getByText('No limits', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Add limit' }).click();
+  expect(await page.getByRole('combobox', { name: 'Model' }).inputValue()).toBe('*');
+  await page.getByRole('button', { name: 'Save limit' }).click();
+  await page
+    .getByRole('dialog')
+    .getByRole('alert')
+    .getByText(/needs requestsPerMinute/)
+    .waitFor();
+  await page.getByLabel('Requests a minute').fill('0');
+  await page.getByRole('button', { name: 'Save limit' }).click();
+  await page.getByLabel('Requests a minute').and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.getByLabel('Requests a minute').fill('1');
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Save limit' }).click();
+  const row = page.getByRole('row').filter({ has: page.getByText('* (all other models)') });
+  await row.getByText('none', { exact: true }).waitFor();
+
+  const { agentId } = await client.agents.create({ name: 'Limited', model: 'scripted/x' });
+  const open = () => client.sessions.open({ agentId, environment: 'limited', input: 'hi' });
+  await Promise.all([open(), open(), open()]);
+  await row.getByText('2, the first since').waitFor();
+  await expectAccessible(page);
+  const { data } = await client.sessions.list({ environment: 'limited', status: 'waiting' });
+  const { sessionId } = data[0]!;
+  const session = await console.open(console.owner, `/sessions/${sessionId}`);
+  await session.getByText('The model is called in turn').waitFor();
+  await session
+    .getByRole('paragraph')
+    .getByText(/has reached its limit for scripted\/x: 1 request a minute/)
+    .waitFor();
+  await expectAccessible(session);
+
+  await page.getByRole('button', { name: 'Actions for the limit of * (all other models)' }).click();
+  await page.getByRole('menuitem', { name: 'Remove' }).click();
+  await page.getByRole('button', { name: 'Remove limit' }).click();
+  await page.getByText('No limits', { exact: true }).waitFor();
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('idle');
+});
+
 test('a member sees no secrets and cannot change retention, and a viewer changes nothing', async () => {
   const member = await console.person('member');
   const page = await console.open(member, '/environments/staging');
   await page.getByText('Keep ended sessions').waitFor();
   expect(await page.getByRole('heading', { name: 'Secrets' }).count()).toBe(0);
-  expect(await page.getByRole('button', { name: 'Change retention' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: /Change retention|Add limit/ }).count()).toBe(0);
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Environments' }).click();
   await page.getByRole('button', { name: 'New environment' }).waitFor();
   await page.getByRole('button', { name: 'Actions for staging' }).click();

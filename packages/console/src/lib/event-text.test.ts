@@ -60,6 +60,13 @@ test('an event text says who did what, with the detail that identifies it', () =
     );
   expect(kept([null, 1])).toBe('Olga changed an environment: staging, keeps ended sessions for 1 day');
   expect(kept([1, null])).toBe('Olga changed an environment: staging, keeps ended sessions for the operator’s default');
+  const limit = { model: '*', requestsPerMinute: 60, tokensPerMinute: null };
+  const limited = (modelLimits: unknown[]) =>
+    eventText(
+      record({ type: 'environment.updated', environment: 'staging', changes: { modelLimits: modelLimits as never } }),
+    );
+  expect(limited([[], [limit]])).toBe('Olga changed an environment: staging, has 1 limit for models');
+  expect(limited([[limit], []])).toBe('Olga changed an environment: staging, has no limits for models');
 });
 
 test('an event about an agent or a budget says which, and a change what was changed', () => {

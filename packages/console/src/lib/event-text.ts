@@ -180,7 +180,7 @@ function particularOf({ type, changes, resource, environment }: Event, names: Na
       // `agt_…/name`
       return [resource.id?.split('/').at(-1), after('reason')].filter(Boolean).join(', ');
     case 'environment.updated':
-      return [environment ?? resource.id, keptText(changes)].filter(Boolean).join(', ');
+      return [environment ?? resource.id, keptText(changes), limitsText(changes)].filter(Boolean).join(', ');
     case 'environment.created':
     case 'environment.deleted':
       return environment ?? resource.id;
@@ -231,6 +231,12 @@ function keptText(changes: Event['changes']): string {
   return typeof days === 'number'
     ? `keeps ended sessions for ${counted(days, 'day')}`
     : 'keeps ended sessions for the operator’s default';
+}
+
+function limitsText(changes: Event['changes']): string {
+  const after = changes?.modelLimits?.[1];
+  if (!Array.isArray(after)) return '';
+  return after.length === 0 ? 'has no limits for models' : `has ${counted(after.length, 'limit')} for models`;
 }
 
 function wordOf(value: unknown): string {

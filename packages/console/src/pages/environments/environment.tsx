@@ -1,4 +1,4 @@
-// One environment: what runs in it, what it is connected to, and its secrets.
+// One environment: what runs in it, what it is connected to, how often it calls models, and its secrets.
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
@@ -10,19 +10,27 @@ import { Await, Page } from '../../ui/page.tsx';
 import { Time } from '../../ui/time.tsx';
 import { KeyCount, useCounts, useSubscription, WebhookStatus } from './counts.tsx';
 import { Delete, keptText, Retention } from './dialogs.tsx';
+import { ModelLimits } from './model-limits.tsx';
 import { Secrets } from './secrets.tsx';
 import './environments.css';
+
+// What waits for a limit changes without an event.
+const EVERY_MS = 5_000;
 
 export function EnvironmentPage() {
   const { name } = useParams({ from: '/$organizationId/environments/$name' });
   const { organizationId, may } = useOrganization();
   const navigate = useNavigate();
-  const environments = useApiQuery(['environments', 'one', name], async (client) => {
-    for await (const environment of client.environments.list({ limit: 100 })) {
-      if (environment.name === name) return environment;
-    }
-    return null;
-  });
+  const environments = useApiQuery(
+    ['environments', 'one', name],
+    async (client) => {
+      for await (const environment of client.environments.list({ limit: 100 })) {
+        if (environment.name === name) return environment;
+      }
+      return null;
+    },
+    { everyMs: EVERY_MS },
+  );
   const environment = environments.data;
   const [dialog, setDialog] = useState<'keep' | 'delete'>();
   const close = () => setDialog(undefined);
@@ -58,6 +66,7 @@ export function EnvironmentPage() {
           ) : (
             <>
               <Facts name={name} kept={keptText(found.keepSessionsDays)} createdAt={found.createdAt} />
+              <ModelLimits environment={found} />
               {may('admin') && <Secrets environment={name} />}
             </>
           )

@@ -81,7 +81,8 @@ export function FactsLine({
       'retry',
       waitingFor?.retryAt && (
         <>
-          next attempt <Time at={waitingFor.retryAt} />: {waitingFor.error?.message}
+          {waitingFor.error?.code === 'model_limit_reached' ? 'its turn comes about' : 'next attempt'}{' '}
+          <Time at={waitingFor.retryAt} />: {waitingFor.error?.message}
         </>
       ),
     ],
