@@ -618,7 +618,7 @@ export interface ContextMessage {
 /** As for creating an agent. It is checked in the same way, and does not become a version. */
 export interface CreateAgent {
   name: string;
-  model: Model | `scripted/${string}` | `openai/${string}` | `anthropic/${string}` | `google/${string}` | `azure/${string}` | `vertex/${string}` | `openai-compatible/${string}` | `worker/${string}`;
+  model: Model | `scripted/${string}` | `openai/${string}` | `anthropic/${string}` | `google/${string}` | `azure/${string}` | `vertex/${string}` | `bedrock/${string}` | `openai-compatible/${string}` | `worker/${string}`;
   description?: string | undefined;
   instructions?: string | undefined;
   tools?: Tool[] | undefined;
@@ -1194,21 +1194,21 @@ export type Model = {
   model: string;
   /** For `worker`: the queue from which your program claims turns. */
   queue?: undefined;
-  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`); other providers have a default. */
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`, `bedrock`); other providers have a default. */
   baseUrl?: string | undefined;
-  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`. */
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`, `AWS_BEARER_TOKEN_BEDROCK`. */
   apiKeySecret?: string | undefined;
   /** Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`. */
   fallbacks?: ModelRef[] | undefined;
 } | {
-  provider: 'azure' | 'vertex' | 'openai-compatible';
+  provider: 'azure' | 'vertex' | 'bedrock' | 'openai-compatible';
   /** The provider's name of the model; for all providers except `worker`. */
   model: string;
   /** For `worker`: the queue from which your program claims turns. */
   queue?: undefined;
-  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`); other providers have a default. */
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`, `bedrock`); other providers have a default. */
   baseUrl: string;
-  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`. */
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`, `AWS_BEARER_TOKEN_BEDROCK`. */
   apiKeySecret?: string | undefined;
   /** Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`. */
   fallbacks?: ModelRef[] | undefined;
@@ -1218,9 +1218,9 @@ export type Model = {
   model: string;
   /** For `worker`: the queue from which your program claims turns. */
   queue?: undefined;
-  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`); other providers have a default. */
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`, `bedrock`); other providers have a default. */
   baseUrl?: undefined;
-  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`. */
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`, `AWS_BEARER_TOKEN_BEDROCK`. */
   apiKeySecret?: undefined;
   /** Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`. */
   fallbacks?: ModelRef[] | undefined;
@@ -1230,9 +1230,9 @@ export type Model = {
   model?: undefined;
   /** For `worker`: the queue from which your program claims turns. */
   queue: string;
-  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`); other providers have a default. */
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`, `bedrock`); other providers have a default. */
   baseUrl?: undefined;
-  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`. */
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`, `AWS_BEARER_TOKEN_BEDROCK`. */
   apiKeySecret?: undefined;
   /** Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`. */
   fallbacks?: undefined;
@@ -1299,25 +1299,25 @@ export type ModelRef = {
   provider: 'openai' | 'anthropic' | 'google';
   /** The provider's name of the model. */
   model: string;
-  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`); other providers have a default. */
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`, `bedrock`); other providers have a default. */
   baseUrl?: string | undefined;
-  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`. */
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`, `AWS_BEARER_TOKEN_BEDROCK`. */
   apiKeySecret?: string | undefined;
 } | {
-  provider: 'azure' | 'vertex' | 'openai-compatible';
+  provider: 'azure' | 'vertex' | 'bedrock' | 'openai-compatible';
   /** The provider's name of the model. */
   model: string;
-  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`); other providers have a default. */
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`, `bedrock`); other providers have a default. */
   baseUrl: string;
-  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`. */
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`, `AWS_BEARER_TOKEN_BEDROCK`. */
   apiKeySecret?: string | undefined;
 } | {
   provider: 'scripted';
   /** The provider's name of the model. */
   model: string;
-  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`); other providers have a default. */
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`, `bedrock`); other providers have a default. */
   baseUrl?: undefined;
-  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`. */
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`, `AZURE_OPENAI_API_KEY`, `GOOGLE_VERTEX_API_KEY`, `AWS_BEARER_TOKEN_BEDROCK`. */
   apiKeySecret?: undefined;
 });
 
@@ -2166,7 +2166,7 @@ export interface UnavailableToolServer {
 
 export interface UpdateAgent {
   name?: string | undefined;
-  model?: Model | `scripted/${string}` | `openai/${string}` | `anthropic/${string}` | `google/${string}` | `azure/${string}` | `vertex/${string}` | `openai-compatible/${string}` | `worker/${string}` | undefined;
+  model?: Model | `scripted/${string}` | `openai/${string}` | `anthropic/${string}` | `google/${string}` | `azure/${string}` | `vertex/${string}` | `bedrock/${string}` | `openai-compatible/${string}` | `worker/${string}` | undefined;
   description?: string | undefined;
   instructions?: string | undefined;
   tools?: Tool[] | undefined;
@@ -2722,7 +2722,7 @@ export interface Operations {
       env: string;
     };
     query: {
-      provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'azure' | 'vertex' | 'openai-compatible';
+      provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'azure' | 'vertex' | 'bedrock' | 'openai-compatible';
       /** As in the model of an agent; required for `openai-compatible` and clouds. */
       baseUrl?: string | undefined;
       /** As in the model of an agent: the secret with the provider’s key. */

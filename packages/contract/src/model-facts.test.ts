@@ -39,6 +39,22 @@ describe('facts about models', () => {
     expect(modelFacts({ provider: 'google', model: 'models/gemini-2.5-pro' }).contextTokens).toBe(1_048_576);
   });
 
+  test('a model in a cloud has the facts of its maker, whatever is before its name', () => {
+    const claude = modelFacts({ provider: 'anthropic', model: 'claude-sonnet-5-5' });
+    for (const before of ['', 'us.', 'global.', 'apac.', 'arn:aws:bedrock:us-east-1::foundation-model/'])
+      expect(modelFacts({ provider: 'bedrock', model: `${before}anthropic.claude-sonnet-5-5-v1:0` })).toEqual(claude);
+    expect(modelFacts({ provider: 'bedrock', model: 'eu.amazon.nova-pro-v1:0' }).contextTokens).toBe(300_000);
+    expect(modelFacts({ provider: 'azure', model: 'gpt-4.1' }).contextTokens).toBe(1_047_576);
+    expect(modelFacts({ provider: 'vertex', model: 'gemini-2.5-pro' }).input).toContain('audio');
+    for (const [provider, model] of [
+      ['bedrock', 'claude-sonnet-5-5'],
+      ['bedrock', 'acme.claude-sonnet-5-5'],
+      ['bedrock', 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2'],
+      ['azure', 'prod-chat'],
+    ] as const)
+      expect(modelFacts({ provider, model })).toEqual({ contextTokens: null, input: null });
+  });
+
   test('what the agent says about its model comes first', () => {
     const model = { provider: 'openai', model: 'gpt-4o', contextTokens: 1_000, input: [] } as const;
     expect(modelFacts(model)).toEqual({ contextTokens: 1_000, input: [] });

@@ -66,6 +66,13 @@ const rows: Partial<Record<ProviderName, readonly Row[]>> = {
     [['gemma-3-1b'], 32_768, NONE],
     [['gemma-3'], 131_072, IMAGE],
   ],
+  // Claude's are those of Anthropic.
+  bedrock: [
+    [['amazon.nova-micro'], 128_000, NONE],
+    [['amazon.nova-lite', 'amazon.nova-pro'], 300_000, IMAGE_PDF],
+    [['amazon.nova-premier'], 1_000_000, IMAGE_PDF],
+    [['meta.llama3-1', 'meta.llama3-3', 'openai.gpt-oss'], 128_000, NONE],
+  ],
 };
 
 /** Clouds have other providers' models. */
@@ -79,13 +86,21 @@ export interface DescribedModel {
   input?: readonly InputMedia[];
 }
 
-export function modelFacts({ provider, model = '', contextTokens, input }: DescribedModel): ModelFacts {
+export function modelFacts(model: DescribedModel): ModelFacts {
+  const [, contextTokens = null, input = null] = rowOf(model) ?? [];
+  return { contextTokens: model.contextTokens ?? contextTokens, input: model.input ?? input };
+}
+
+function rowOf({ provider, model = '' }: DescribedModel): Row | undefined {
   // A fine-tuned model has its base's name in its own, and Google accepts a name with its collection.
-  const name = model.replace(/^(ft:|models\/)/, '');
-  const row = rows[makers[provider] ?? provider]?.find(([prefixes]) =>
-    prefixes.some((prefix) => beginsWith(name, prefix)),
-  );
-  return { contextTokens: contextTokens ?? row?.[1] ?? null, input: input ?? row?.[2] ?? null };
+  if (provider !== 'bedrock') return rowIn(makers[provider] ?? provider, model.replace(/^(ft:|models\/)/, ''));
+  // The name of an inference profile is that of its model with an area before it: `us.anthropic.claude-…`.
+  const [, maker, name = ''] = /(?:^|[./])(anthropic|amazon|meta|openai)\.(.+)$/.exec(model) ?? [];
+  return maker === 'anthropic' ? rowIn('anthropic', name) : rowIn('bedrock', `${maker}.${name}`);
+}
+
+function rowIn(provider: ProviderName, name: string): Row | undefined {
+  return rows[provider]?.find(([prefixes]) => prefixes.some((prefix) => beginsWith(name, prefix)));
 }
 
 /** `gpt-4` begins `gpt-4-0613`, but neither `gpt-4o` nor `gpt-4.1`, which are other models. */
@@ -167,6 +182,13 @@ const formats: Partial<Record<ProviderName, FormatFacts>> = {
     imageSides: { maxPixels: 8000, crowded: { images: 20, maxPixels: 2000 } },
   },
   google: googleFormat,
+  // An image has at most 3.75 MB; a request has 5 documents of 4.5 MB.
+  bedrock: {
+    carries: openaiFormat.carries,
+    maxBytes: 20 * MIB,
+    maxImageBytes: 3.5 * MIB,
+    imageSides: { maxPixels: 8000, crowded: { images: 20, maxPixels: 8000 } },
+  },
   vertex: googleFormat,
   'openai-compatible': {
     carries: /^(image\/(png|jpeg|gif|webp)|application\/pdf|audio\/(wav|mpeg))$/,

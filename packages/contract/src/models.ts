@@ -76,7 +76,7 @@ const modelFields = {
     Type.String({
       maxLength: 2048,
       description:
-        "Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`); other providers have a default.",
+        "Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and clouds (`azure`, `vertex`, `bedrock`); other providers have a default.",
     }),
   ),
   apiKeySecret: Type.Optional(

@@ -41,10 +41,32 @@ const clouds: Partial<Record<ProviderName, { servers: string[]; errors: string[]
       'https://aiplatform.us.rep.googleapis.com/v1/projects/acme-1/locations/eu/publishers/google',
     ],
   },
+  bedrock: {
+    servers: [
+      'https://bedrock-runtime.us-east-1.amazonaws.com',
+      'https://bedrock-runtime.ap-northeast-3.amazonaws.com/',
+      'https://bedrock-runtime-fips.us-gov-west-1.amazonaws.com',
+      'https://bedrock-runtime.us-east-2.api.aws',
+      'https://bedrock-runtime.cn-north-1.amazonaws.com.cn',
+    ],
+    errors: [
+      'https://bedrock-runtime.us-east.amazonaws.com',
+      'https://bedrock-runtime.us_east_1.amazonaws.com',
+      'https://bedrock-runtime.amazonaws.com',
+      'https://bedrock.us-east-1.amazonaws.com',
+      'https://bedrock-runtime.us-east-1.amazonaws.com/v1',
+      'https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1',
+      'https://bedrock-agent-runtime.us-east-1.amazonaws.com',
+    ],
+  },
 };
 
 /** A form, filled in by a customer. */
-const filled = (form: string) => form.replaceAll('LOCATION', 'us-central1').replaceAll(/[A-Z]+/g, 'acme-1');
+const filled = (form: string) =>
+  form
+    .replaceAll('LOCATION', 'us-central1')
+    .replaceAll('REGION', 'us-east-1')
+    .replaceAll(/[A-Z]+/g, 'acme-1');
 
 describe.each(Object.entries(clouds))('%s', (name, { servers, errors }) => {
   test('has the servers whose address is in its form', () => {

@@ -86,6 +86,18 @@ export const providerFacts = table({
         /^(aiplatform\.googleapis\.com\/v1(beta1)?\/(projects\/[a-z0-9.:-]+\/locations\/global\/)?|(?<location>[a-z]+-[a-z]+\d{1,2})-aiplatform\.googleapis\.com\/v1(beta1)?\/projects\/[a-z0-9.:-]+\/locations\/\k<location>\/|aiplatform\.(?<area>us|eu)\.rep\.googleapis\.com\/v1(beta1)?\/projects\/[a-z0-9.:-]+\/locations\/\k<area>\/)publishers\/google$/,
     },
   },
+  bedrock: {
+    label: 'Amazon Bedrock',
+    note: 'models of many makers at AWS',
+    telemetryName: 'aws.bedrock',
+    cloud: {
+      baseUrlForm: 'https://bedrock-runtime.REGION.amazonaws.com',
+      keyName: 'AWS_BEARER_TOKEN_BEDROCK',
+      // Gateways have other names at the same domain.
+      hosts: /^bedrock.*\.(amazonaws\.com(\.cn)?|api\.aws)$/,
+      servers: /^bedrock-runtime(-fips)?\.[a-z]{2,3}(-[a-z]+)+-\d{1,2}\.(amazonaws\.com(\.cn)?|api\.aws)$/,
+    },
+  },
   'openai-compatible': {
     label: 'OpenAI-compatible',
     note: 'Ollama, vLLM, gateways',

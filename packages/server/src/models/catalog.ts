@@ -49,8 +49,9 @@ export function createModelCatalog(
     baseUrl: URL,
     key: ProviderKey | undefined,
   ): Promise<ListedModel[]> {
-    const { query = {}, headers: own = {}, path, read } = offeredBy(provider.name);
+    const { query = {}, headers: own = {}, path, missing, read } = offeredBy(provider.name);
     const isOwn = isServerOf(provider.name, baseUrl);
+    if (isOwn && missing !== undefined) throw new ModelFailure('model_rejected', missing, { retryable: false });
     const url = new URL(baseUrl.origin);
     url.pathname = isOwn && path !== undefined ? path : `${baseUrl.pathname.replace(/\/+$/, '')}/models`;
     for (const [name, value] of [...baseUrl.searchParams, ...Object.entries(query)])

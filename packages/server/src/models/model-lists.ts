@@ -8,6 +8,8 @@ export interface ListedModel {
 }
 
 interface ModelListing {
+  /** Why there is none. */
+  readonly missing?: string;
   readonly query?: Readonly<Record<string, string>>;
   /** Where the provider's own server has the list. Default: `/models` below the base URL. */
   readonly path?: string;
@@ -51,6 +53,10 @@ const listings: Partial<Record<ProviderName, ModelListing>> = {
         const model = String(name).replace(/^.*\/models\//, '');
         return /^gemini/.test(model) && !NO_TEXT.test(model) ? { model } : undefined;
       }),
+  },
+  bedrock: {
+    missing: 'Bedrock lists its models only at another server, to which the key is not sent: enter the model’s ID',
+    read: () => undefined,
   },
   'openai-compatible': {
     // Gateways and vLLM say how long a conversation may be, each in its own way.

@@ -7,6 +7,7 @@ import { setSecret } from '../../src/environments/secrets.ts';
 import { type ModelCall, type ModelEntry, type ModelEvent, ModelFailure } from '../../src/models/model/model.ts';
 import { createModels } from '../../src/models/models.ts';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
+import { converse } from '../support/converse-wire.ts';
 import { generateContent } from '../support/google-wire.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { chatCompletions } from '../support/openai-server.ts';
@@ -264,6 +265,64 @@ const googleAdapter: Adapter = {
   ],
 };
 
+const bedrockModel = `us.anthropic.${claude}-v1:0`;
+const bedrockUse = (toolUseId: string, name: string, input: unknown) => ({ toolUse: { toolUseId, name, input } });
+const converseTranscript = (reasoning: object[]) => ({
+  system: [{ text: INSTRUCTIONS }],
+  messages: [
+    { role: 'user', content: [{ text: PROMPT }] },
+    {
+      role: 'assistant',
+      content: [
+        ...reasoning,
+        { text: 'One moment' },
+        bedrockUse(LOOK_ID, 'look', CALLS[0]![1]),
+        bedrockUse(NOTIFY_ID, 'notify', CALLS[1]![1]),
+      ],
+    },
+    {
+      role: 'user',
+      content: [
+        { toolResult: { toolUseId: LOOK_ID, content: [{ text: '{"found":true}' }] } },
+        { toolResult: { toolUseId: NOTIFY_ID, content: [{ text: 'Error: Denied: too loud' }] } },
+      ],
+    },
+  ],
+});
+const bedrockAdapter: Adapter = {
+  provider: 'bedrock',
+  model: bedrockModel,
+  wire: converse,
+  path: `/model/${encodeURIComponent(bedrockModel)}/converse-stream`,
+  key: ['authorization', `Bearer ${KEY}`],
+  settings: {
+    inferenceConfig: { maxTokens: 99, stopSequences: ['END'] },
+    toolConfig: { tools: [{ toolSpec: { name: 'look', description: 'Looks', inputSchema: { json: TOOL_SCHEMA } } }] },
+  },
+  reasoning: { additionalModelRequestFields: { thinking: { type: 'adaptive' }, output_config: { effort: 'low' } } },
+  schema: { system: [{ text: expect.stringContaining(JSON.stringify(SCHEMA)) }] },
+  transcript: converseTranscript([
+    { reasoningContent: { reasoningText: { text: 'hmm', signature: 'seal-of-reasoning' } } },
+  ]),
+  plainTranscript: converseTranscript([]),
+  whole: {
+    metrics: { latencyMs: 1 },
+    output: {
+      message: {
+        role: 'assistant',
+        content: [
+          { reasoningContent: { reasoningText: { text: 'hm', signature: 'x' } } },
+          { brandNew: 1 },
+          { text: 'One moment' },
+          { toolUse: { toolUseId: 'a', name: 'look', input: { q: 'x' } } },
+        ],
+      },
+    },
+    stopReason: 'tool_use',
+    usage: { inputTokens: 10, outputTokens: 5 },
+  },
+};
+
 const adapters: Adapter[] = [
   {
     provider: 'openai-compatible',
@@ -330,6 +389,7 @@ const adapters: Adapter[] = [
       usage: { input_tokens: 10, output_tokens: 5 },
     },
   },
+  bedrockAdapter,
   googleAdapter,
   {
     ...googleAdapter,

@@ -27,8 +27,10 @@ test('the packages of the providers are loaded with the first call, not with the
   const args = ['--input-type=module', '-e', script, providers];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname });
   const { atStart, later } = JSON.parse(stdout) as Record<string, string[]>;
-  const packages = ['openai', 'anthropic', 'google', 'openai-compatible'].map((name) => `@ai-sdk/${name}`);
+  const packages = ['openai', 'anthropic', 'google', 'openai-compatible', 'amazon-bedrock'].map(
+    (name) => `@ai-sdk/${name}`,
+  );
   expect(later).toEqual(expect.arrayContaining(packages));
   // The types of errors, without a format.
-  expect(atStart!.filter((name) => name.startsWith('@ai-sdk/'))).toEqual(['@ai-sdk/provider']);
+  expect(atStart!.filter((name) => /^@(ai-sdk|smithy|aws-sdk)\//.test(name))).toEqual(['@ai-sdk/provider']);
 });

@@ -224,6 +224,13 @@ const clouds = [
       'https://us-central1-aiplatform.googleapis.com/v1/projects/mallory/locations/us-central1/publishers/google',
     header: ['x-goog-api-key', SECRET],
   },
+  {
+    name: 'bedrock',
+    keyName: 'AWS_BEARER_TOKEN_BEDROCK',
+    baseUrl: 'https://bedrock-runtime.us-east-1.amazonaws.com',
+    another: 'https://bedrock-runtime.us-west-2.amazonaws.com',
+    header: ['authorization', `Bearer ${SECRET}`],
+  },
 ] as const;
 
 describe.each(clouds)('$name', ({ name, keyName, baseUrl, another, header }) => {
@@ -256,6 +263,36 @@ describe.each(clouds)('$name', ({ name, keyName, baseUrl, another, header }) => 
     const failure = await failureOf(config, keys);
     expect(failure).toMatchObject({ code: 'model_key_missing', retryable: false });
     expect(failure.message).toContain(`production has no secret ${keyName}`);
+    expect(requests).toEqual([]);
+  });
+});
+
+describe('an access key', () => {
+  const host = 'bedrock-runtime.us-east-1.amazonaws.com';
+  const config = { provider: 'bedrock', model: 'a-model', baseUrl: `https://${host}` } satisfies Model;
+  const env = { env: 'production', name: 'AWS_BEARER_TOKEN_BEDROCK' };
+  const set = (...allowedHosts: string[]) =>
+    setSecret(base.ctx, {
+      ...env,
+      value: JSON.stringify({ AccessKeyId: 'AKIAACME', SecretAccessKey: 'not-to-be-sent', SessionToken: 'session' }),
+      allowedHosts,
+    });
+  afterEach(() => deleteSecret(base.ctx, env).catch(() => {}));
+
+  test('is sent nowhere: it signs the request for its region', async () => {
+    await set(host);
+    vi.stubEnv('AWS_REGION', 'eu-west-1');
+    expect(await failureOf(config)).toMatchObject({ httpStatus: 500 });
+    const { headers } = requests[0]!;
+    expect(headers.get('authorization')).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIAACME\/\d{8}\/us-east-1\/bedrock\//);
+    expect(headers.get('x-amz-security-token')).toBe('session');
+    expect(sent()).not.toContain('not-to-be-sent');
+  });
+
+  test('can’t sign for a server whose region is unknown', async () => {
+    await set('gateway.example.com');
+    const failure = await failureOf({ ...config, baseUrl: 'https://gateway.example.com' });
+    expect(failure).toMatchObject({ code: 'model_not_allowed', message: expect.stringContaining('REGION') });
     expect(requests).toEqual([]);
   });
 });

@@ -8,7 +8,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { targetOf } from '../../src/models/model/targets.ts';
 import { png } from '../support/files.ts';
 import { refuse } from '../support/provider-server.ts';
-import { azureEntrance, bearerEntrance, type Entrance, vertexEntrance } from '../support/server-rules/entrances.ts';
+import {
+  azureEntrance,
+  bearerEntrance,
+  bedrockEntrance,
+  type Entrance,
+  vertexEntrance,
+} from '../support/server-rules/entrances.ts';
 import {
   endpoints,
   type StrictServer,
@@ -317,6 +323,37 @@ test('vertex, in the project of a customer, with tokens of a service account, ea
   } finally {
     await tokens.close();
   }
+});
+
+const bedrockModel = 'us.anthropic.claude-sonnet-5-5-v1:0';
+const accessKey = { AccessKeyId: 'AKIAACME', SecretAccessKey: 'secret/of+acme', SessionToken: 'session//token==' };
+test.each([
+  {
+    what: 'an API key',
+    entrance: bedrockEntrance('eu-central-1', { model: bedrockModel, apiKey: 'key-of-acme' }),
+    key: 'key-of-acme',
+    wrongKey: { value: 'another-key', why: /HTTP 403/ },
+  },
+  {
+    what: 'an access key, which signs each request',
+    entrance: bedrockEntrance('eu-central-1', { model: bedrockModel, accessKey }),
+    key: JSON.stringify(accessKey),
+    wrongKey: {
+      value: JSON.stringify({ ...accessKey, SecretAccessKey: 'another' }),
+      why: /HTTP 403 \(InvalidSignatureException\)/,
+    },
+  },
+])('bedrock, in the region of a customer, with $what', async ({ entrance, key, wrongKey }) => {
+  await converseWithCloud({
+    name: 'bedrock',
+    baseUrl: 'http://bedrock-runtime.eu-central-1.amazonaws.com',
+    keyName: 'AWS_BEARER_TOKEN_BEDROCK',
+    key,
+    model: bedrockModel,
+    entrance,
+    unknownModel: /HTTP 400 \(ValidationException\)/,
+    wrongKey,
+  });
 });
 
 test.each(strictServers)('%s, in place of another that fails in the middle of a turn', async (name) => {

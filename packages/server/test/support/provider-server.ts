@@ -140,13 +140,16 @@ export function byteByByte(reply: Reply): Reply {
   };
 }
 
+type Bytes = string | Buffer;
+
 /** Sends the events and ends as the response specifies; `frame` returns the text of an event. */
 export async function stream(
   response: ServerResponse,
   end: NonNullable<ModelResponse['end']>,
-  events: { before: string[]; last: string[]; error(kind: StreamedError): string },
+  events: { before: Bytes[]; last: Bytes[]; error(kind: StreamedError): Bytes },
+  contentType?: string,
 ): Promise<void> {
-  begin(response);
+  begin(response, contentType);
   for (const event of events.before) await write(response, event);
   if (end === 'hang') return;
   if (end === 'reset') {
@@ -158,8 +161,8 @@ export async function stream(
   response.end();
 }
 
-export function begin(response: ServerResponse): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+export function begin(response: ServerResponse, contentType = 'text/event-stream; charset=utf-8'): void {
+  response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-cache' });
   response.flushHeaders();
 }
 

@@ -105,7 +105,7 @@ test('there are times in operations', () => {
 
 test.each(['gpt-5', 'nope/x', 'worker/'])('the model %s is refused with what is allowed', (model) => {
   const allowed =
-    '"provider/model", its provider one of scripted, openai, anthropic, google, azure, vertex, openai-compatible, or "worker/queue"';
+    '"provider/model", its provider one of scripted, openai, anthropic, google, azure, vertex, bedrock, openai-compatible, or "worker/queue"';
   const message = `must be ${allowed}, such as "anthropic/${providerFacts.anthropic.own.exampleModel}"`;
   expect(refusal('createAgent', agent({ model }))).toEqual([{ path: 'model', message }]);
 });

@@ -120,8 +120,10 @@ function isOfAccount(status: number | undefined, error: ProviderError | undefine
 /** Google reports a wrong key with 400, xAI in a sentence. */
 const KEY: Signs = {
   statuses: [401],
-  words: /api_key|^authentication_error$|^invalid_authentication|^unauthenticated$|^accessdenied|^unrecognizedclient/,
-  sentences: /(invalid|incorrect|wrong) api.?key|api.?key (is )?(not valid|invalid|incorrect)/,
+  words:
+    /api_key|^authentication_error$|^invalid_authentication|^unauthenticated$|^accessdenied|^unrecognizedclient|^expiredtoken|^invalidsignature|^incompletesignature|^missingauthenticationtoken/,
+  sentences:
+    /(invalid|incorrect|wrong) api.?key|api.?key (is )?(not valid|invalid|incorrect)|make sure your api key is valid/,
   of: [400, 403],
 };
 
@@ -153,5 +155,6 @@ const MOMENT: Signs = {
 
 /** OpenAI has many codes of images: `image_too_large`, `invalid_base64_image`, `empty_image_file`. */
 const REQUEST: Signs = {
-  words: /invalid_(request|argument)|(^|_)image(_|$)|failed_precondition|not_found|billing|extra_forbidden/,
+  words:
+    /invalid_(request|argument)|(^|_)image(_|$)|failed_precondition|not_found|billing|extra_forbidden|validationexception|resourcenotfound/,
 };

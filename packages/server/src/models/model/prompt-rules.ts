@@ -61,6 +61,8 @@ const rules: Record<Target, PromptRules> = {
   openai: { ...provider, ran: 'withReasoning' },
   anthropic: provider,
   google: { ...provider, keepsSealedTexts: true },
+  // Most of its models take no text beside results.
+  bedrock: { ...provider, userAfterTool: false },
   chat,
   'openai-chat': { ...chat, id: provider.id, ownId: null, userAfterTool: true, reasoning: 'never' },
   azure: { ...chat, id: provider.id, ownId: null, userAfterTool: true, reasoning: 'never' },
@@ -83,11 +85,21 @@ const models: readonly [RegExp, Partial<PromptRules>][] = [
   [/llama-?3\.[123]/, { parallelCalls: false }],
 ];
 
+/** The rules of models at Bedrock, by the maker in their names. */
+const bedrockModels: readonly [RegExp, Partial<PromptRules>][] = [
+  [/anthropic|claude/, { userAfterTool: true }],
+  [/mistral/, { id: NINE }],
+];
+
 type Call = Pick<ModelCall, 'returnsReasoning'> & { config: Pick<ModelCall['config'], 'model'> };
 
 export function promptRulesOf(target: Target, { config: { model = '' }, returnsReasoning }: Call): PromptRules {
   const own = rules[target];
   if (returnsReasoning) return { ...own, reasoning: 'always' };
+  if (target === 'bedrock') {
+    const [, more] = bedrockModels.find(([name]) => name.test(model)) ?? [];
+    return { ...own, ...more };
+  }
   const isChat = !['openai', 'anthropic', 'google'].includes(target);
   // A server that refuses unknown fields refuses them whatever its model wants.
   if (!isChat || own.reasoning === 'never') return own;

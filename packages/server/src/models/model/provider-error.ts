@@ -126,7 +126,9 @@ function collect(value: unknown, depth: number, found: Found, isPassedOn: boolea
   } else if (Array.isArray(value)) {
     for (const one of value.slice(0, MAX_LAYERS)) if (isRecord(one)) next(one);
   } else if (isRecord(value)) {
-    const { message, msg, error, detail, errors, response, innererror, metadata } = value;
+    const { msg, error, detail, errors, response, innererror, metadata } = value;
+    // AWS, of a request without a valid key.
+    const message = value.message ?? value.Message;
     if ([message, msg, value.code, value.type, value.status].some((field) => field !== undefined)) {
       layers.push(value);
       if (isPassedOn) passedOn.add(value);

@@ -2,7 +2,7 @@
 import { type Model, ownProvider } from '@signalbox/contract';
 
 /** `chat`: a server of OpenAI's chat completions that is not known: vLLM, llama.cpp, Ollama, LM Studio, a gateway. */
-export type Target = 'openai' | 'anthropic' | 'google' | ChatTarget;
+export type Target = 'openai' | 'anthropic' | 'google' | 'bedrock' | ChatTarget;
 
 type ChatTarget = 'chat' | (typeof hosts)[number][0];
 
@@ -19,6 +19,14 @@ const hosts = [
   ['xai', /(^|\.)x\.ai$/],
 ] as const;
 
+/** Providers whose format is not OpenAI's. */
+const formats: Partial<Record<Model['provider'], Target>> = {
+  anthropic: 'anthropic',
+  google: 'google',
+  vertex: 'google',
+  bedrock: 'bedrock',
+};
+
 /** Where the requests to a model go; null if nothing says so. */
 export function addressOf({ provider, baseUrl }: Model): URL | null {
   return URL.parse(baseUrl ?? ownProvider(provider)?.baseUrl ?? '');
@@ -26,7 +34,6 @@ export function addressOf({ provider, baseUrl }: Model): URL | null {
 
 /** `baseUrl`: the one that the request goes to. */
 export function targetOf(provider: Model['provider'], baseUrl: URL): Target {
-  if (provider !== 'openai-compatible')
-    return provider === 'anthropic' ? provider : provider === 'google' || provider === 'vertex' ? 'google' : 'openai';
+  if (provider !== 'openai-compatible') return formats[provider] ?? 'openai';
   return hosts.find(([, host]) => host.test(baseUrl.hostname))?.[0] ?? 'chat';
 }

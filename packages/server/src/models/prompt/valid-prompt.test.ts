@@ -7,19 +7,17 @@ import {
   anthropicRefusal,
   type ChatBody,
   type ChatServer,
+  type ConverseBody,
   chatRefusal,
   chatServers,
+  converseRefusal,
   type GoogleBody,
   googleRefusal,
   type Refusal,
   responsesRefusal,
 } from '../../../test/support/server-rules/transcript.ts';
 import type { ModelCall, ModelEntry } from '../model/model.ts';
-import { anthropic } from '../providers/anthropic.ts';
-import { google } from '../providers/google.ts';
-import { openai } from '../providers/openai.ts';
-import { openaiCompatible } from '../providers/openai-compatible.ts';
-import type { Provider } from '../providers/provider.ts';
+import { providerOf } from '../providers/providers.ts';
 import { unsentRequest } from '../providers/request.ts';
 import { messagesIn as markedIn } from './message-marks.ts';
 import { placeholderFiles } from './prompt-files.ts';
@@ -72,6 +70,16 @@ const servers: [string, Server][] = [
       refusal: (body: GoogleBody) => googleRefusal(body),
     },
   ],
+  ...['us.anthropic.claude-sonnet-5-5-v1:0', 'meta.llama3-3-70b-instruct-v1:0', 'mistral.mistral-large-2407-v1:0'].map(
+    (model): [string, Server] => [
+      `Bedrock with ${model}`,
+      {
+        config: { provider: 'bedrock', model, baseUrl: 'https://bedrock-runtime.us-east-1.amazonaws.com' },
+        reasons: model.includes('anthropic'),
+        refusal: (body: ConverseBody) => converseRefusal(body, model),
+      },
+    ],
+  ),
   ...unknown,
   chatAt('openai', 'https://api.openai.com/v1'),
   chatAt('azure chat', 'https://mine.openai.azure.com/openai/v1'),
@@ -177,13 +185,6 @@ function stepEntries(
   ];
 }
 
-const providers: Partial<Record<Model['provider'], Provider>> = {
-  openai,
-  anthropic,
-  google,
-  'openai-compatible': openaiCompatible,
-};
-
 async function sent(
   config: Model,
   transcript: readonly ModelEntry[],
@@ -201,7 +202,7 @@ async function sent(
     transcript,
     callsBefore: 0,
   };
-  const provider = providers[config.provider]!;
+  const provider = providerOf(config.provider)!;
   const request = await unsentRequest(provider, modelCall, placeholderFiles(modelCall), { isMarked });
   return JSON.parse(request!.init.body as string) as never;
 }
@@ -209,7 +210,11 @@ async function sent(
 const REASONING = {
   type: 'reasoning',
   text: 'hm',
-  metadata: { anthropic: { signature: 'S' }, openai: { itemId: 'rs_1', reasoningEncryptedContent: 'E' } },
+  metadata: {
+    anthropic: { signature: 'S' },
+    amazonBedrock: { signature: 'S' },
+    openai: { itemId: 'rs_1', reasoningEncryptedContent: 'E' },
+  },
 };
 
 const runs = { numRuns: 60 };
@@ -285,5 +290,12 @@ function elementsOf(one: unknown, other: unknown): [unknown, unknown][] {
 /** Without the marks of a cache, which move. */
 function messagesIn(body: { messages?: unknown[]; input?: unknown[]; contents?: unknown[] }): unknown[] {
   const messages = body.messages ?? body.input ?? body.contents ?? [];
-  return JSON.parse(JSON.stringify(messages, (name, value) => (name === 'cache_control' ? undefined : value)));
+  return JSON.parse(
+    JSON.stringify(messages, (name, value) => (name === 'cache_control' ? undefined : withoutCachePoints(value))),
+  );
+}
+
+/** Bedrock's are elements of their own. */
+function withoutCachePoints(value: unknown): unknown {
+  return Array.isArray(value) ? value.filter((one) => one?.cachePoint === undefined) : value;
 }

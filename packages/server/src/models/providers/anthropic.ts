@@ -13,7 +13,7 @@ export const anthropic: Provider = {
   options: () => ({ anthropic: { toolStreaming: false } }),
   // Every step sends the transcript again, and Anthropic caches only on request. Other servers that use its format may not know the
   // field.
-  cachePoint: { anthropic: { cacheControl: { type: 'ephemeral' } } },
+  cachePoint: () => ({ anthropic: { cacheControl: { type: 'ephemeral' } } }),
   search: {
     tool: (search) => ({ id: 'anthropic.web_search_20250305', args: search }),
     // Its results are always cited, which a schema has no place for.

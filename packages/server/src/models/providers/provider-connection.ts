@@ -14,6 +14,7 @@ import { ModelFailure } from '../model/model.ts';
 import type { ProviderError } from '../model/provider-error.ts';
 import { authenticate, type ProviderKey } from '../model/provider-key.ts';
 import { type RefusedParameter, withoutRefused } from '../model/refused-parameters.ts';
+import type { Framing } from '../response/event-frames.ts';
 import { joinedRan } from '../response/ran.ts';
 import { type EventReader, readEvents } from '../response/response-events.ts';
 
@@ -53,6 +54,8 @@ export interface ProviderTarget {
   readonly refusal: Refusal;
   /** Makes the events of its responses what the SDK takes. */
   readonly reader: () => EventReader;
+  /** Undefined: its responses are server-sent events. */
+  readonly framing?: Framing | undefined;
 }
 
 export interface ProviderConnection {
@@ -76,7 +79,7 @@ export interface ProviderConnection {
 
 export function openConnection(
   { egress, clock }: { egress: OrganizationEgress; clock: Clock },
-  { baseUrl, keyHeader, key, reader, withoutParameters, refusal }: ProviderTarget,
+  { baseUrl, keyHeader, key, reader, framing, withoutParameters, refusal }: ProviderTarget,
   callerSignal: AbortSignal,
 ): ProviderConnection {
   const stop = new AbortController();
@@ -152,18 +155,19 @@ export function openConnection(
       throw fail(refused.failure, refused.error);
     }
     responded = true;
-    const stream = response.body ?? new Blob([]).stream();
+    const stream = (response.body ?? new Blob([]).stream()).pipeThrough(counted());
     const ofResponse = reader();
     readers.push(ofResponse);
     const events = await readEvents(
-      stream.pipeThrough(counted()),
+      framing ? stream.pipeThrough(framing.decode()) : stream,
       ofResponse,
       (error) => fail(errorAfterOk(error, sent, response.headers, clock), error),
       (ms) => clock.sleep(ms, signal),
     ).catch((error: unknown) => {
       throw fail(toModelFailure(error, responded));
     });
-    return new Response(events, { headers: { 'content-type': 'text/event-stream' } });
+    if (!framing) return new Response(events, { headers: { 'content-type': 'text/event-stream' } });
+    return new Response(events.pipeThrough(framing.encode()), { headers: { 'content-type': framing.contentType } });
   }
 
   function counted(): TransformStream<Uint8Array, Uint8Array> {

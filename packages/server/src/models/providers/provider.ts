@@ -20,6 +20,7 @@ import { targetOf } from '../model/targets.ts';
 import { NOTHING_USED, sumOf } from '../model/usage.ts';
 import { loadPromptFiles, type PromptFiles } from '../prompt/prompt-files.ts';
 import { dependsOnProviderData, withoutProviderData } from '../prompt/provider-data.ts';
+import type { Framing } from '../response/event-frames.ts';
 import type { EventReader } from '../response/response-events.ts';
 import { sentTools } from '../tools/tools.ts';
 import type { FindKey } from './find-key.ts';
@@ -47,12 +48,14 @@ export interface Provider {
   readonly search?: ProviderSearch;
   /** Whether `options` request the model's reasoning if it is to be shown: a server may refuse that. */
   readonly asksForReasoning?: boolean;
-  /** Options that mark a part of the prompt up to which it is cached, if the provider's own server caches only on request. */
-  readonly cachePoint?: SharedV4ProviderOptions;
+  /** Options that mark a part of the prompt up to which it is cached, if the provider's own server caches this model only on request. */
+  cachePoint?(model: string): SharedV4ProviderOptions | undefined;
   /** Whether models write their reasoning into the text, because their server does not know it: `<think>…</think>`. */
   readonly thinksInText?: boolean;
   /** Whether a response with nothing in it is a mistake that another response usually does not have. */
   readonly repeatsEmpty?: boolean;
+  /** How its responses are framed. Undefined: as server-sent events. */
+  framing?(): Promise<Framing>;
   /** Makes the events of a response what the SDK takes. */
   reader(): EventReader;
   /**
@@ -102,8 +105,9 @@ export function createProviderModel(
     signal.throwIfAborted();
     const egress = platform.egress.of(call.organizationId);
     const { keyHeader, reader } = provider;
+    const framing = await provider.framing?.();
     const { withoutParameters = [] } = call;
-    const target = { baseUrl, keyHeader, key, reader, withoutParameters, refusal };
+    const target = { baseUrl, keyHeader, key, reader, framing, withoutParameters, refusal };
     const tools = sentTools(targetOf(provider.name, baseUrl), call.tools);
     const connection = openConnection({ egress, clock: platform.clock }, target, signal);
     let files: PromptFiles | undefined;

@@ -2,6 +2,7 @@
 import type { ProviderName } from '@signalbox/contract';
 import { anthropic } from './anthropic.ts';
 import { azure } from './azure.ts';
+import { bedrock } from './bedrock.ts';
 import { google } from './google.ts';
 import { openai } from './openai.ts';
 import { openaiCompatible } from './openai-compatible.ts';
@@ -16,6 +17,7 @@ export const calledProviders: Readonly<Record<CalledName, Provider>> = {
   google,
   azure,
   vertex,
+  bedrock,
   'openai-compatible': openaiCompatible,
 };
 

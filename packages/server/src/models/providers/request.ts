@@ -16,7 +16,7 @@ export function optionsOf(
   baseUrl: URL,
   { isMarked = false } = {},
 ): LanguageModelV4CallOptions {
-  const { name, takesSchema, takesToolFiles, cachePoint } = provider;
+  const { name, takesSchema, takesToolFiles } = provider;
   const search = call.webSearch && provider.search?.tool(call.webSearch);
   const isOwn = isServerOf(provider.name, baseUrl);
   const prompt = toCallOptions(call, files, {
@@ -25,7 +25,7 @@ export function optionsOf(
     ...(search && { search: { type: 'provider', name: webSearchName, ...search } }),
     target: targetOf(name, baseUrl),
     rules: promptRulesOf(targetOf(name, baseUrl), call),
-    cachePoint: isOwn ? cachePoint : undefined,
+    cachePoint: isOwn ? provider.cachePoint?.(call.config.model ?? '') : undefined,
     isMarked,
   });
   return { ...prompt, ...(provider.options && { providerOptions: provider.options(isOwn, call) }) };

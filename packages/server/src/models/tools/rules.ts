@@ -73,6 +73,8 @@ const rules: Readonly<Record<Target, ToolRules>> = {
     schema: { ...plain, combines: true, tuples: 'prefixItems' },
   },
   google,
+  // Models of many makers. The package has a tool of its own, by which a model responds with JSON.
+  bedrock: { ...chat, name: NAME, reserved: ['json'], toolsMax: NO_LIMIT, descriptionMaxCharacters: NO_LIMIT },
   chat,
   'openai-chat': openai,
   azure: openai,

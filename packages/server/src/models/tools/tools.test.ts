@@ -14,6 +14,7 @@ const targets: readonly Target[] = [
   'chat',
   'openai-chat',
   'azure',
+  'bedrock',
   'google-chat',
   'openrouter',
   'deepseek',

@@ -1,6 +1,7 @@
 // What servers require of a request besides a valid body: their address, a key, a model that exists. As they document it.
+import { type AwsKey, signatureProblem } from '../aws-signature.ts';
 import type { RecordedRequest } from '../provider-server.ts';
-import type { Refusal } from './transcript.ts';
+import { bedrockError, type Refusal } from './transcript.ts';
 
 /** Undefined: the request may enter. */
 export type Entrance = (request: RecordedRequest) => Refusal | undefined;
@@ -125,5 +126,28 @@ export function vertexEntrance(
           `Invalid JSON payload received. Unknown name "id" at 'contents[1].parts[0].${field}': Cannot find field.`,
         )
       : undefined;
+  };
+}
+
+/** Bedrock in a region, with an API key or an access key. */
+export function bedrockEntrance(
+  region: string,
+  { model, apiKey, accessKey }: { model: string; apiKey?: string; accessKey?: AwsKey },
+): Entrance {
+  return (request) => {
+    const { headers, path } = request;
+    const [, asked] = /^\/model\/([^/]+)\/converse-stream$/.exec(path) ?? [];
+    if (headers.host !== `bedrock-runtime.${region}.amazonaws.com` || asked === undefined)
+      return bedrockError('', 'UnknownOperationException', 404);
+    if (apiKey !== undefined && headers.authorization !== `Bearer ${apiKey}`) {
+      const body = { Message: 'Authentication failed: Please make sure your API Key is valid.' };
+      return { status: 403, body };
+    }
+    const [exception, message] =
+      (accessKey && signatureProblem(request, { key: accessKey, region, service: 'bedrock' })) ?? [];
+    if (exception !== undefined) return bedrockError(message!, exception, 403);
+    if (decodeURIComponent(asked) !== model)
+      return bedrockError('The provided model identifier is invalid.', 'ValidationException', 400);
+    return undefined;
   };
 }

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { type Model, providerFacts } from '@signalbox/contract';
 import type { Target } from '../../../src/models/model/targets.ts';
 import { anthropicMessages } from '../anthropic-wire.ts';
+import { converse } from '../converse-wire.ts';
 import { generateContent } from '../google-wire.ts';
 import {
   type ProviderServer,
@@ -23,8 +24,10 @@ import {
   anthropicRefusal,
   type ChatBody,
   type ChatServer,
+  type ConverseBody,
   chatRefusal,
   chatServers,
+  converseRefusal,
   type GoogleBody,
   googleRefusal,
   type Refusal,
@@ -32,7 +35,7 @@ import {
 } from './transcript.ts';
 
 type Body = Record<string, unknown>;
-const providers = ['openai', 'anthropic', 'google', 'azure', 'vertex'] as const;
+const providers = ['openai', 'anthropic', 'google', 'azure', 'vertex', 'bedrock'] as const;
 type Provider = (typeof providers)[number];
 export type StrictServerName = ChatServer | Provider;
 
@@ -50,6 +53,7 @@ export const strictServers: readonly StrictServerName[] = [
   'openai',
   'azure',
   'vertex',
+  'bedrock',
 ];
 
 const isProvider = (name: StrictServerName): name is Provider => (providers as readonly string[]).includes(name);
@@ -77,9 +81,7 @@ export async function startStrictServer(name: StrictServerName, entrance?: Entra
   const server = await startProviderServer(kind.basePath, async (response, request) => {
     const refusal = entrance?.(request) ?? kind.refusal(request.body) ?? toolsRefusal(kind.target, request.body);
     if (refusal) refusals.push(refusal);
-    const reply = refusal
-      ? refuse(refusal.status, { body: refusal.body })
-      : kind.reply(partsFor(request), request.body);
+    const reply = refusal ? refuse(refusal.status, refusal) : kind.reply(partsFor(request), request.body);
     await reply(response, request);
   });
   return { ...server, refusals, model: { ...kind.model, baseUrl: server.url } as Model };
@@ -99,7 +101,7 @@ function partsFor({ body }: RecordedRequest): ResponsePart[] {
   const messages = (body.messages ?? body.input ?? body.contents) as unknown[];
   const last = JSON.stringify(messages.at(-1));
   const call = (q: string): ResponsePart => ({ call: 'look', input: { q } });
-  const asked = body.tools === undefined ? '' : last;
+  const asked = body.tools === undefined && body.toolConfig === undefined ? '' : last;
   if (asked.includes('BOTH')) return [{ reasoning: ['hm'] }, { text: ['\n\n'] }, call('1'), call('2')];
   if (asked.includes('LOOK')) return [{ reasoning: ['hm'] }, { text: ['Let me see. '] }, call('1')];
   return [{ reasoning: ['h', 'm'] }, { text: ['An answer.'] }];
@@ -114,6 +116,13 @@ function providerKind(name: Provider): Kind {
     azure: [responses, 'openai', 'our-deployment', responsesRefusal, { reasoning: 'low' }],
     anthropic: [anthropicMessages, 'anthropic', anthropic.own.exampleModel, anthropicRefusal, { reasoning: 'low' }],
     google: [generateContent, 'google', google.own.exampleModel, googleRefusal],
+    bedrock: [
+      converse,
+      'bedrock',
+      'us.anthropic.claude-sonnet-5-5-v1:0',
+      (body: ConverseBody) => converseRefusal(body, 'anthropic'),
+      { reasoning: 'low' },
+    ],
     vertex: [generateContent, 'google', google.own.exampleModel, googleRefusal],
   };
   const [wire, target, model, refusal, settings] = kinds[name];

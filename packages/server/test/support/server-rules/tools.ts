@@ -7,12 +7,15 @@ import type { Target } from '../../../src/models/model/targets.ts';
 /** A response of a server that refuses a request. */
 interface Refusal {
   status: number;
+  headers?: Record<string, string>;
   body: unknown;
 }
 
 /** Undefined: the server accepts the tools of the request. */
 export function toolsRefusal(target: Target, body: unknown): Refusal | undefined {
-  const { tools = [] } = body as { tools?: unknown[] };
+  const { toolConfig, tools = toolConfig?.tools ?? [] } = body as Partial<Record<'tools', unknown[]>> & {
+    toolConfig?: { tools?: unknown[] };
+  };
   const definitions = tools.flatMap((tool) => definitionsIn(tool as Fields));
   const { rules, refusal } = servers[target];
   for (const rule of rules) {
@@ -37,7 +40,7 @@ interface Problem {
 }
 type Rule = (tools: readonly Definition[]) => Problem | undefined;
 
-/** In any of the four formats. */
+/** In any of the five formats. */
 function definitionsIn(tool: Fields): Definition[] {
   const of = (fields: Fields, schema: string) => ({
     name: fields.name,
@@ -46,6 +49,10 @@ function definitionsIn(tool: Fields): Definition[] {
   });
   if (Array.isArray(tool.functionDeclarations))
     return tool.functionDeclarations.map((one: Fields) => of(one, 'parametersJsonSchema'));
+  if (tool.toolSpec) {
+    const { inputSchema, ...spec } = tool.toolSpec as Fields;
+    return [of({ ...spec, ...(inputSchema as Fields) }, 'json')];
+  }
   if (tool.function) return [of(tool.function as Fields, 'parameters')];
   return [of(tool, 'input_schema' in tool ? 'input_schema' : 'parameters')];
 }
@@ -313,12 +320,31 @@ const xaiError = ({ message }: Problem): Refusal => ({
   body: { code: 'Client specified an invalid argument', error: message },
 });
 
+const bedrockError = ({ index = 0, message }: Problem): Refusal => ({
+  status: 400,
+  headers: { 'x-amzn-errortype': 'ValidationException:http://internal.amazon.com/coral/com.amazon.bedrock/' },
+  body: { message: `The value at toolConfig.tools.${index}.toolSpec.inputSchema.json is invalid: ${message}` },
+});
+
 const servers: Record<Target, { rules: readonly Rule[]; refusal(problem: Problem): Refusal }> = {
   openai: { rules: openai, refusal: openAiError((index) => `tools[${index}]`) },
   'openai-chat': { rules: openai, refusal: chatError },
   azure: { rules: openai, refusal: chatError },
   anthropic: { rules: anthropic, refusal: anthropicError },
   google: { rules: google, refusal: googleError },
+  // Models of many makers.
+  bedrock: {
+    rules: [
+      named(NAME),
+      unique,
+      ofObject,
+      isValid(draft2020),
+      propertiesMatch(PROPERTY),
+      everyPartHasType,
+      hasDescription,
+    ],
+    refusal: bedrockError,
+  },
   'google-chat': {
     rules: [
       atMost(128),

@@ -4,6 +4,7 @@
 /** A response of a server that refuses a request. */
 export interface Refusal {
   status: number;
+  headers?: Record<string, string>;
   body: unknown;
 }
 
@@ -439,4 +440,106 @@ export function googleRefusal({ contents }: GoogleBody): Refusal | undefined {
     }
   }
   return undefined;
+}
+
+// ── Bedrock’s Converse ────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface ConverseBody extends Fields {
+  system?: Fields[];
+  messages: { role: 'user' | 'assistant'; content: Fields[] }[];
+  toolConfig?: { tools: unknown[] };
+}
+
+const CONVERSE_FIELDS = [
+  'system',
+  'messages',
+  'inferenceConfig',
+  'toolConfig',
+  'additionalModelRequestFields',
+  'additionalModelResponseFieldPaths',
+];
+
+export function bedrockError(message: string, type = 'ValidationException', status = 400): Refusal {
+  const header = `${type}:http://internal.amazon.com/coral/com.amazon.bedrock/`;
+  return { status, headers: { 'x-amzn-errortype': header }, body: { message } };
+}
+
+/** `model`: the rules of Claude are its own. */
+export function converseRefusal(body: ConverseBody, model: string): Refusal | undefined {
+  const { system = [], messages, toolConfig } = body;
+  const unknown = Object.keys(body).find((name) => !CONVERSE_FIELDS.includes(name));
+  if (unknown) return bedrockError(`Malformed input request: #: extraneous key [${unknown}] is not permitted`);
+  if (system.some((block) => 'text' in block && String(block.text).trim() === ''))
+    return bedrockError('The text field in the ContentBlock object at system.0 is blank. Add text to the text field.');
+  if (messages[0]?.role !== 'user') return bedrockError('A conversation must start with a user message.');
+  if (messages.at(-1)!.role === 'assistant')
+    return bedrockError(
+      'This model does not support assistant message prefill. The conversation must end with a user message.',
+    );
+  const usesIn = (at: number) =>
+    (messages[at]?.content ?? []).flatMap((block) => (block.toolUse ? [block.toolUse as Fields] : []));
+  const ids = messages.flatMap((_, at) => usesIn(at).map(({ toolUseId }) => String(toolUseId)));
+  if (new Set(ids).size < ids.length) return bedrockError('`tool_use` ids must be unique');
+  for (const [at, { role, content }] of messages.entries()) {
+    if (role === messages[at - 1]?.role) return bedrockError('roles must alternate between "user" and "assistant"');
+    if (content.length === 0)
+      return bedrockError(`The content field in the Message object at messages.${at} is empty.`);
+    const results = content.flatMap((block) => (block.toolResult ? [block.toolResult as Fields] : []));
+    const why = converseContentRefusal(content, { at, role, model });
+    if (why !== undefined) return bedrockError(why);
+    const before = usesIn(at - 1).map(({ toolUseId }) => toolUseId);
+    const answered = results.map(({ toolUseId }) => toolUseId);
+    if (before.some((id) => !answered.includes(id)) || answered.some((id) => !before.includes(id)))
+      return bedrockError(
+        `The number of toolResult blocks at messages.${at}.content exceeds the number of toolUse blocks of previous turn.`,
+      );
+    if ((results.length > 0 || usesIn(at).length > 0) && toolConfig === undefined)
+      return bedrockError('The toolConfig field must be defined when using toolUse and toolResult content blocks.');
+  }
+  return undefined;
+}
+
+function converseContentRefusal(
+  content: Fields[],
+  { at, role, model }: { at: number; role: string; model: string },
+): string | undefined {
+  const isClaude = model.includes('anthropic');
+  const kinds = content.map((block) => Object.keys(block)[0]);
+  const known = role === 'user' ? ['text', 'image', 'document', 'toolResult'] : ['text', 'toolUse', 'reasoningContent'];
+  if (isClaude) known.push('cachePoint');
+  const odd = kinds.find((kind) => !known.includes(kind!));
+  if (odd)
+    return `Malformed input request: messages.${at}.content: ${odd} is not permitted in a message of the ${role}`;
+  if (!isClaude && kinds.includes('toolResult') && kinds.some((kind) => kind !== 'toolResult'))
+    return 'Conversation blocks and tool result blocks cannot be provided in the same turn.';
+  if (kinds.includes('document') && !kinds.includes('text')) return 'A document needs a text block beside it.';
+  for (const [place, { text, toolUse, toolResult, document, reasoningContent }] of content.entries()) {
+    const where = `messages.${at}.content.${place}`;
+    if (typeof text === 'string' && text.trim() === '')
+      return `The text field in the ContentBlock object at ${where} is blank. Add text to the text field, and try again.`;
+    const { toolUseId, name, input } = (toolUse ?? {}) as Fields;
+    if (toolUse !== undefined) {
+      if (!/^[a-zA-Z0-9_-]{1,64}$/.test(String(toolUseId)))
+        return `Value at '${where}.toolUse.toolUseId' failed to satisfy constraint`;
+      if (!NAME.test(String(name))) return `Value at '${where}.toolUse.name' failed to satisfy constraint`;
+      if (typeof input !== 'object' || input === null || Array.isArray(input))
+        return `The format of the value at ${where}.toolUse.input is invalid. Provide a json object for the field and try again.`;
+    }
+    const given = (toolResult as { content?: Fields[] } | undefined)?.content;
+    if (
+      toolResult !== undefined &&
+      (!given?.length || given.some((block) => 'text' in block && String(block.text).trim() === ''))
+    )
+      return `The text field in the ToolResultContentBlock object at ${where} is blank.`;
+    if (document !== undefined && !/^(?! )[a-zA-Z0-9 ()[\]-]{1,200}$/.test(String((document as Fields).name)))
+      return 'The file name can only contain alphanumeric characters, whitespace characters, hyphens, parentheses, and square brackets.';
+    const { reasoningText, redactedContent } = (reasoningContent ?? {}) as {
+      reasoningText?: Fields;
+      redactedContent?: unknown;
+    };
+    if (reasoningContent !== undefined && redactedContent === undefined && typeof reasoningText?.signature !== 'string')
+      return `${where}.reasoningContent.reasoningText.signature: Field required`;
+  }
+  const names = content.flatMap(({ document }) => (document ? [(document as Fields).name] : []));
+  return new Set(names).size < names.length ? 'Document names in a message must be unique.' : undefined;
 }

@@ -1,0 +1,64 @@
+// Models at Amazon Bedrock, through its Converse API, with an API key or an access key.
+import type { LanguageModelV4, LanguageModelV4Message } from '@ai-sdk/provider';
+import { type AccessKey, parseAccessKey, signatureOf } from '../keys/access-key.ts';
+import { ModelFailure } from '../model/model.ts';
+import { NO_KEY, type ProviderKey } from '../model/provider-key.ts';
+import { eventFrames } from '../response/event-frames.ts';
+import { createConverseReader } from './converse-events.ts';
+import type { KeyContext, Provider, SecretKey } from './provider.ts';
+
+/** By their names, also in inference profiles. */
+const CLAUDE = /anthropic|claude/;
+
+export const bedrock: Provider = {
+  name: 'bedrock',
+  keyHeader: ['authorization', 'Bearer '],
+  keyFrom: (secret, context) => (secret.value.startsWith('{') ? signingKey(secret, context) : undefined),
+  // Most models have no schema of a response: the package would ask for a call of a tool instead, which few can be made to do.
+  takesSchema: false,
+  takesToolFiles: true,
+  reader: createConverseReader,
+  framing: () => eventFrames('messageStop'),
+  options: (_isOwn, { shows, config: { model = '', settings } }) => {
+    const isAsked = shows?.reasoning && CLAUDE.test(model) && (settings?.reasoning ?? 'none') !== 'none';
+    return { amazonBedrock: isAsked ? { reasoningConfig: { display: 'summarized' } } : {} };
+  },
+  cachePoint: (model) => (CLAUDE.test(model) ? { amazonBedrock: { cachePoint: { type: 'default' } } } : undefined),
+  async model(name, server) {
+    const { createAmazonBedrock } = await import('@ai-sdk/amazon-bedrock');
+    const options = { ...server, apiKey: NO_KEY, region: 'in-the-base-url' };
+    // Its copy of the types is older: it lacks a level of reasoning that no agent can ask for.
+    const sdk = createAmazonBedrock(options).languageModel(name) as unknown as LanguageModelV4;
+    return {
+      specificationVersion: sdk.specificationVersion,
+      provider: sdk.provider,
+      modelId: sdk.modelId,
+      supportedUrls: {},
+      doGenerate: (options) => sdk.doGenerate(options),
+      doStream: (options) => sdk.doStream({ ...options, prompt: options.prompt.map(withoutFilenames) }),
+    };
+  },
+};
+
+/** Bedrock refuses two documents of one name. Without one, the package numbers them; ours is in the text before. */
+function withoutFilenames(message: LanguageModelV4Message): LanguageModelV4Message {
+  if (message.role !== 'user') return message;
+  const content = message.content.map((part) => (part.type === 'file' ? { ...part, filename: undefined } : part));
+  return { ...message, content } as LanguageModelV4Message;
+}
+
+/** An access key, which signs each request. */
+async function signingKey({ name, value, label }: SecretKey, { baseUrl, clock }: KeyContext): Promise<ProviderKey> {
+  const key: AccessKey = parseAccessKey(value, label);
+  const [, region] = /(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\./.exec(baseUrl.hostname) ?? [];
+  if (region === undefined) {
+    const why = `${label} is an access key, which signs for a region: the base URL must be like https://bedrock-runtime.REGION.amazonaws.com`;
+    throw new ModelFailure('model_not_allowed', `The agent’s model can’t be called: ${why}`, { retryable: false });
+  }
+  return {
+    name,
+    value: key.sessionToken ?? key.secretAccessKey,
+    label,
+    headers: (request) => signatureOf(key, request, { service: 'bedrock', region, clock }),
+  };
+}
