@@ -6,7 +6,14 @@ import type { Target } from '../../src/models/model/targets.ts';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
 import { generateContent } from '../support/google-wire.ts';
 import { chatCompletions } from '../support/openai-server.ts';
-import { type ProviderServer, type Reply, refuse, startProviderServer, type Wire } from '../support/provider-server.ts';
+import {
+  type ProviderServer,
+  type Reply,
+  raw,
+  refuse,
+  startProviderServer,
+  type Wire,
+} from '../support/provider-server.ts';
 import { responses } from '../support/responses-wire.ts';
 import { toolsRefusal } from '../support/server-rules/tools.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
@@ -185,3 +192,74 @@ test.each([...providers, compatible])(
     expect(prompt!.tools.map((tool) => tool.name)).toEqual(['json_find', 'odd']);
   },
 );
+
+test('a session with a search of Anthropic’s continues: in its next turn, a fork, and with OpenAI', async () => {
+  const { client } = service;
+  for (const keyName of ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY'])
+    await client.environments.secrets.set('production', keyName, { value: KEY, allowedHosts: [provider.host] });
+  const result = { type: 'web_search_result', url: 'https://example.com/a', title: 'A', encrypted_content: SEAL };
+  const blocks: object[][] = [
+    [{ type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'who won' } }],
+    [{ type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [result] }],
+    [
+      { type: 'text', text: '' },
+      { type: 'text_delta', text: 'Ada won.' },
+      {
+        type: 'citations_delta',
+        citation: {
+          type: 'web_search_result_location',
+          url: result.url,
+          title: 'A',
+          cited_text: 'Ada',
+          encrypted_index: SEAL,
+        },
+      },
+    ],
+  ];
+  const events = [
+    { type: 'message_start', message: { id: 'm', usage: { input_tokens: 1, output_tokens: 1 } } },
+    ...blocks.flatMap(([content_block, ...deltas], index) => [
+      { type: 'content_block_start', index, content_block },
+      ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+      { type: 'content_block_stop', index },
+    ]),
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 9 } },
+    { type: 'message_stop' },
+  ];
+  provider.next(raw(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)));
+  const model = { provider: 'anthropic', model: 'claude-sonnet-5-5', baseUrl: provider.url } as const;
+  const { agentId } = await client.agents.create({ name: 'Research', model, tools: [{ type: 'web_search' }] });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'Who won?' });
+  const settled = async (id: string) => {
+    for await (const { chunks } of client.sessions.stream(id, {
+      types: ['session.status', 'message.chunk', 'tool.call'],
+    }))
+      if (chunks.some((chunk) => chunk.type === 'session.status' && chunk.status === 'idle')) return;
+  };
+  const continued = async (id: string, wire: Wire, text: string) => {
+    provider.next(wire.respond({ parts: [{ text: [text] }] }));
+    const { session } = await client.sessions.sendMessage(id, { content: 'And then?' });
+    const stream = client.sessions.stream(id, { cursor: session.cursor });
+    for await (const { chunks } of stream) if (chunks.some(({ type }) => type === 'turn.completed')) break;
+    const { data } = await client.sessions.messages(id);
+    expect(data.at(-1)?.content).toEqual([{ type: 'text', text }]);
+    return JSON.stringify(provider.requests.at(-1)!.body);
+  };
+  await settled(sessionId);
+  const { data } = await client.sessions.messages(sessionId);
+  expect(data.at(-1)?.content).toMatchObject([
+    { type: 'text', text: 'Ada won.', sources: [{ url: result.url, title: 'A', citedText: 'Ada' }] },
+    { type: 'tool_call', tool: 'web_search', input: { query: 'who won' }, by: 'provider' },
+    { type: 'tool_result', output: [{ url: result.url, title: 'A' }], by: 'provider' },
+  ]);
+  expect(await continued(sessionId, anthropicMessages, 'Bea.')).toContain(`"encrypted_content":"${SEAL}"`);
+  const fork = await client.sessions.fork(sessionId);
+  expect(await continued(fork.sessionId, anthropicMessages, 'Cy.')).toContain(`"encrypted_content":"${SEAL}"`);
+
+  await client.agents.update(agentId, {
+    model: { provider: 'openai', model: 'gpt-6.1-terra', baseUrl: provider.url },
+  });
+  const other = await continued(fork.sessionId, responses, 'Di.');
+  expect(other).toContain('Ada won.');
+  expect(other).not.toMatch(new RegExp(`${SEAL}|"type":"web_search_call"|server_tool_use`));
+});
