@@ -65,8 +65,11 @@ interface Running {
   printed(text: string | RegExp): Promise<string>;
 }
 
-function run(args: string[], env: Record<string, string> = {}): Running {
-  const child = spawn(process.execPath, [command, ...args], {
+type Program = readonly [string, ...string[]];
+const node: Program = [process.execPath, command];
+
+function run(args: string[], env: Record<string, string> = {}, [program, ...first]: Program = node): Running {
+  const child = spawn(program, [...first, ...args], {
     env: { PATH: process.env.PATH, SIGNALBOX_DATA_DIR: dataDir, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -397,6 +400,22 @@ test('a service whose log is not read any more says so on standard error, and co
     .toContain('Standard output was closed: the service continues');
   expect(await ask()).toBe(401);
 });
+
+test.runIf(process.platform === 'linux')(
+  'with a limit of 256 open files a start says how many connections the node accepts, as does the doctor',
+  async () => {
+    execFileSync('cp', ['-a', join(prepared.base, 'data'), dataDir]);
+    const limited: Program = ['bash', '-c', 'ulimit -n 256 && exec "$0" "$@"', ...node];
+    const service = run(['start', '--port', '0'], {}, limited);
+    await service.printed('Create key');
+    const warning = service.output.stdout.split('\n').find((line) => line.includes('limit of open files'))!;
+    expect(JSON.parse(warning)).toMatchObject({ level: 'warn', openFiles: 256, accepted: 192, maxConnections: 20_000 });
+    const doctor = run(['doctor', '--json'], {}, limited);
+    await doctor.ended;
+    const found = doctor.output.stdout.split('\n').find((line) => line.includes('"open_files"'))!;
+    expect(JSON.parse(found)).toMatchObject({ status: 'warning', message: expect.stringContaining('accepts 192') });
+  },
+);
 
 test('an unreachable database gives one line without its password', async () => {
   const { code, stderr } = await finish(['start', '--port', '0'], {
