@@ -12,12 +12,17 @@ import type { FileStore } from './store.ts';
 const PIECE_BYTES = 1024 * 1024;
 /** A read returns at most this much at a time: it arrives as hexadecimal digits, and a client may be slow to take it. */
 const READ_BYTES = 256 * 1024;
+/**
+ * How much is written at the same time: a piece of an organization, and four of all. More of them are no faster, because PostgreSQL's
+ * processor is what they wait for, as every other request then does. Files that are smaller wait for the disk, four at a time.
+ */
+const WRITING_BYTES = { max: 4 * PIECE_BYTES, maxOfOrganization: PIECE_BYTES };
+const LEAST_BYTES = PIECE_BYTES / 4;
 /** At most this many of the node's connections to the database, which every other request needs too. */
-const MAX_WRITING = 4;
 const MAX_READING = 4;
 
 export function createDatabaseStore(db: Pick<Db, 'query' | 'batch'>): FileStore {
-  const writing = createFairShare({ max: MAX_WRITING });
+  const writing = createFairShare(WRITING_BYTES);
   const reading = createFairShare({ max: MAX_READING });
 
   return {
@@ -28,7 +33,7 @@ export function createDatabaseStore(db: Pick<Db, 'query' | 'batch'>): FileStore 
       let position = 0;
       let total = 0;
       for await (const { bytes, isLast } of piecesOf(content, PIECE_BYTES)) {
-        const leave = await writing.take(organizationId);
+        const leave = await writing.take(organizationId, Math.max(bytes.length, LEAST_BYTES));
         try {
           await db.batch([
             ...(isLast ? [] : [sql`set local synchronous_commit = off`]),
