@@ -39,6 +39,11 @@ interface SourceModel {
   contextWindow: number;
 }
 
+/** Announcements that no package has. Google's are on https://ai.google.dev/gemini-api/docs/deprecations. */
+const announced: Readonly<Record<string, Pick<KnownModel, 'endsAt' | 'replacement'>>> = {
+  'google/gemini-2.5-flash': { endsAt: '2026-12-01', replacement: 'gemini-3.5-flash-lite' },
+};
+
 /** A source has 0 for a part that has no price of its own. */
 function priceOf({ input, output, cacheRead, cacheWrite }: Cost): ModelPrice {
   return {
@@ -112,6 +117,7 @@ function readSources(directory: string): KnownModels {
         // 0 for both means that the source has no price, not that the model is free.
         price: cost.input + cost.output > 0 ? { ...priceOf(cost), ...(tiers ? { tiers } : {}) } : null,
         endsAt: ends[provider]?.[id] ?? null,
+        ...announced[`${provider}/${id}`],
       };
     }
     // An old model may have no other facts; its end is one.

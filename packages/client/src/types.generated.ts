@@ -1275,6 +1275,8 @@ export interface ModelList {
   /** Why the provider’s list could not be read. */
   problem: ModelListProblem | null;
   listedAt: string;
+  /** The day of the built-in prices, which apply where the operator has set none; null if they are off. */
+  pricesDate: string | null;
 }
 
 export interface ModelListProblem {
@@ -1283,9 +1285,23 @@ export interface ModelListProblem {
   message: string;
 }
 
-export interface ModelPrice {
+export interface ModelPrices {
   inputUsd: number;
+  /** Default: `inputUsd`. */
+  cachedInputUsd?: number;
+  /** Default: `inputUsd`. */
+  cacheWriteInputUsd?: number;
   outputUsd: number;
+  /** The prices of all tokens of a call with more input tokens than `aboveInputTokens`. */
+  tiers?: {
+    aboveInputTokens: number;
+    inputUsd: number;
+    /** Default: `inputUsd`. */
+    cachedInputUsd?: number;
+    /** Default: `inputUsd`. */
+    cacheWriteInputUsd?: number;
+    outputUsd: number;
+  }[];
 }
 
 /** The model that summarizes the older messages of a long session. Default: this model. */
@@ -1348,8 +1364,12 @@ export interface OfferedModel {
   contextTokens: number | null;
   /** The files that it takes besides text, if known. */
   input: ('image' | 'pdf' | 'audio')[] | null;
-  /** What the operator has configured, in US dollars per million tokens. */
-  price: ModelPrice | null;
+  /** Null if they are not known. */
+  prices: ModelPrices | null;
+  /** The day on which the provider has announced to end it, if one is known. */
+  endsAt: string | null;
+  /** The model that the provider names in its place, if known. */
+  replacement: string | null;
 }
 
 export interface OpenSession {
@@ -1445,6 +1465,8 @@ export interface OrganizationBudget {
   thresholds: number[];
   /** In the current period. Model calls without a price are not included. */
   spentUsd: number;
+  /** The day of the built-in prices, which apply where the operator has set none; null if they are off. */
+  pricesDate: string | null;
   periodStartsAt: string;
   periodEndsAt: string;
   /** The thresholds that were reached in the current period, lowest first. */
@@ -2340,6 +2362,8 @@ export interface UsageReport {
   data: UsageGroup[];
   /** The sum of the groups beyond 1,000; null if all are listed. */
   other: UsageSum | null;
+  /** The day of the built-in prices, which apply where the operator has set none; null if they are off. */
+  pricesDate: string | null;
 }
 
 /** Sums of the whole period: `data` and `other` together. */

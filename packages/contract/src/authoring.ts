@@ -5,6 +5,7 @@ import { inputMedia } from './model-facts.ts';
 import { calledProviders } from './models.ts';
 import { Json, JsonSchema, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
 import { HttpTool, McpTool } from './tools.ts';
+import { PricesDate } from './usage.ts';
 
 export const ListModels = Strict({
   provider: OneOf(calledProviders, { examples: ['openai'] }),
@@ -22,18 +23,39 @@ export const ListModels = Strict({
   ),
 });
 
+const price = {
+  inputUsd: Type.Number(),
+  cachedInputUsd: Type.Optional(Type.Number({ description: 'Default: `inputUsd`.' })),
+  cacheWriteInputUsd: Type.Optional(Type.Number({ description: 'Default: `inputUsd`.' })),
+  outputUsd: Type.Number(),
+};
+
+const ModelPrices = Type.Object(
+  {
+    ...price,
+    tiers: Type.Optional(
+      Type.Array(Type.Object({ aboveInputTokens: Type.Integer(), ...price }), {
+        description: 'The prices of all tokens of a call with more input tokens than `aboveInputTokens`.',
+      }),
+    ),
+  },
+  { title: 'ModelPrices', description: 'In US dollars per million tokens: of the operator, or built in.' },
+);
+
 export const OfferedModel = Type.Object(
   {
     model: Type.String({ description: "The provider's name of the model." }),
     displayName: Nullable(Type.String()),
     contextTokens: Nullable(Type.Integer({ description: 'Its context window, if known.' })),
     input: Nullable(Type.Array(OneOf(inputMedia), { description: 'The files that it takes besides text, if known.' })),
-    price: Nullable(
-      Type.Object(
-        { inputUsd: Type.Number(), outputUsd: Type.Number() },
-        { title: 'ModelPrice', description: 'What the operator has configured, in US dollars per million tokens.' },
-      ),
+    prices: Nullable(ModelPrices, { description: 'Null if they are not known.' }),
+    endsAt: Nullable(
+      Type.String({
+        description: 'The day on which the provider has announced to end it, if one is known.',
+        examples: ['2026-12-11'],
+      }),
     ),
+    replacement: Nullable(Type.String({ description: 'The model that the provider names in its place, if known.' })),
   },
   { title: 'OfferedModel' },
 );
@@ -54,6 +76,7 @@ export const ModelList = Type.Object(
       ),
     ),
     listedAt: Timestamp,
+    pricesDate: PricesDate,
   },
   { title: 'ModelList' },
 );

@@ -1,6 +1,7 @@
 /** Budgets of the organization: what sessions should cost in a day or a month, with alerts, and optionally a stop. */
 
 import { EnvironmentName, Id, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
+import { PricesDate } from './usage.ts';
 
 export const budgetPeriods = ['day', 'month'] as const;
 export const defaultThresholds = [50, 80, 100] as const;
@@ -39,6 +40,7 @@ export const OrganizationBudget = Type.Object(
       description: 'In the current period. Model calls without a price are not included.',
       examples: [412.5],
     }),
+    pricesDate: PricesDate,
     periodStartsAt: Timestamp,
     periodEndsAt: Timestamp,
     alerts: Type.Array(Type.Object({ threshold: Type.Integer({ examples: [80] }), alertedAt: Timestamp }), {

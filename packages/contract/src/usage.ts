@@ -3,6 +3,14 @@
 import { EnvironmentName, Id, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
 import { CacheWriteTokens } from './session-state.ts';
 
+/** Shown beside costs. */
+export const PricesDate = Nullable(
+  Type.String({
+    description: 'The day of the built-in prices, which apply where the operator has set none; null if they are off.',
+    examples: ['2026-11-17'],
+  }),
+);
+
 const sums = {
   inputTokens: Type.Integer({ description: 'Including cached ones.' }),
   outputTokens: Type.Integer(),
@@ -87,6 +95,7 @@ export const UsageReport = Type.Object(
         'By day: every day in order, including days without usage. Otherwise the groups with usage, the most expensive first, then those with the most tokens; at most 1,000.',
     }),
     other: Nullable(UsageSum, { description: 'The sum of the groups beyond 1,000; null if all are listed.' }),
+    pricesDate: PricesDate,
   },
   { title: 'UsageReport' },
 );

@@ -2,6 +2,7 @@
 import type { Agent, CreateAgent, ToolTest } from '@signalbox/client';
 import { calledProviders, modelServer, modelServers } from '@signalbox/contract';
 import { CommandError, command, type Options, UsageError } from '../command.ts';
+import { writePricesDate } from '../prices-date.ts';
 import { printRecord, printResult } from '../print.ts';
 import { readDefinition } from '../read-input.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
@@ -54,10 +55,12 @@ export const models = command({
         { header: 'INPUT', cell: ({ input }) => input?.join(', ') ?? '', optional: true },
         {
           header: 'USD PER MILLION',
-          cell: ({ price }) => (price ? `${price.inputUsd} in, ${price.outputUsd} out` : ''),
+          cell: ({ prices }) => (prices ? `${prices.inputUsd} in, ${prices.outputUsd} out` : ''),
           optional: true,
         },
+        { header: 'ENDS', cell: ({ endsAt }) => endsAt ?? '', optional: true },
       ]).print(list.models);
+      await writePricesDate(terminal, list.pricesDate);
     }
     if (!list.problem) return 0;
     await terminal.stderr.write(`${shown(list.problem.message)}\n`);

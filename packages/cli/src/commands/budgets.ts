@@ -1,6 +1,7 @@
 // `signalbox budgets …`: spending limits for a day or a month.
 import type { OrganizationBudget } from '@signalbox/client';
 import { command } from '../command.ts';
+import { writePricesDate } from '../prices-date.ts';
 import { printResult } from '../print.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import { type Column, Table } from '../table.ts';
@@ -25,6 +26,7 @@ const list = command({
     const budgets = await serviceOf(input).budgets.list({ environment, agentId });
     if (json) return stdout.write(`${JSON.stringify({ data: budgets })}\n`);
     await new Table(stdout, columns).print(budgets);
+    await writePricesDate(input.terminal, budgets[0]?.pricesDate);
   },
 });
 

@@ -2,6 +2,7 @@
 import type { UsageGroup, UsageSum } from '@signalbox/client';
 import { agentNames } from '../agent-names.ts';
 import { command } from '../command.ts';
+import { writePricesDate } from '../prices-date.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import { type Column, Table } from '../table.ts';
 import { shown } from '../text.ts';
@@ -62,6 +63,7 @@ const usage = command({
       stdout,
       columns(report.groupBy, (group) => names.of(group)),
     ).print(rows);
+    await writePricesDate(input.terminal, report.pricesDate);
     const { unpricedSteps } = report.total;
     if (unpricedSteps > 0) {
       const calls = unpricedSteps === 1 ? '1 model call is' : `${unpricedSteps} model calls are`;

@@ -45,7 +45,7 @@ export async function listBudgets(ctx: Context, input: Input<'listBudgets'>): Pr
       ${input.environment === undefined ? empty : sql`and b.environment = ${input.environment}`}
       ${agentId === undefined ? empty : sql`and b.agent_id = ${agentId}`}`,
   );
-  return { data: rows.map((row) => viewBudget(row, now)) };
+  return { data: rows.map((row) => viewBudget(ctx, row, now)) };
 }
 
 /**
@@ -86,11 +86,15 @@ export async function setBudget(ctx: Context, input: Input<'setBudget'> & OnlyCr
       delete from budget_alerts a
       where a.organization_id = ${organizationId} and a.name = ${name} and not (a.threshold = any(${reached}::int[]))`);
     const [after] = await readBudgets(tx, organizationId, now, sql`and b.name = ${name}`);
-    const budget = viewBudget(after!, now);
+    const budget = viewBudget(ctx, after!, now);
     const fields = before
       ? (['limitUsd', 'thresholds', 'stop'] as const)
       : (['limitUsd', 'period', 'environment', 'agentId', 'keyId', 'thresholds', 'stop'] as const);
-    const changes = changesBetween<Partial<OrganizationBudget>>(before ? viewBudget(before, now) : {}, budget, fields);
+    const changes = changesBetween<Partial<OrganizationBudget>>(
+      before ? viewBudget(ctx, before, now) : {},
+      budget,
+      fields,
+    );
     if (changes) {
       await tx.query(
         recordEvent(ctx, now, { type: before ? 'budget.updated' : 'budget.created', ...budgetEvent(after!), changes }),
@@ -197,7 +201,7 @@ function dayOf(instant: Date): string {
   return instant.toISOString().slice(0, 10);
 }
 
-function viewBudget(row: BudgetRow, now: Date): OrganizationBudget {
+function viewBudget({ prices }: Pick<Context, 'prices'>, row: BudgetRow, now: Date): OrganizationBudget {
   const { agentId, keyId, period } = row;
   return {
     name: row.name,
@@ -209,6 +213,7 @@ function viewBudget(row: BudgetRow, now: Date): OrganizationBudget {
     keyId: keyId && formatId('key', keyId),
     thresholds: row.thresholds,
     spentUsd: row.spentUsd,
+    pricesDate: prices.builtInDate,
     periodStartsAt: startOf(period, now).toISOString(),
     periodEndsAt: endOf(period, now).toISOString(),
     alerts: row.alerts.map(({ threshold, alertedAt }) => ({ threshold, alertedAt: new Date(alertedAt).toISOString() })),

@@ -8,7 +8,7 @@ import { parseJson } from '../lib/json/json.ts';
 import type { Platform } from '../platform.ts';
 import { createRedaction, type Redact } from '../tools/tool/redact.ts';
 import { shownText } from '../tools/tool/result.ts';
-import type { CalledModel } from '../usage/known-models.ts';
+import { announcedEnd, type CalledModel } from '../usage/known-models.ts';
 import { refusalOf, toModelFailure } from './failure/provider-failure.ts';
 import { type ModelCall, ModelFailure } from './model/model.ts';
 import { authenticate, type ProviderKey } from './model/provider-key.ts';
@@ -77,9 +77,8 @@ export function createModelCatalog(
     return listed.slice(0, MAX_MODELS);
   }
 
-  function priceOf(model: CalledModel): OfferedModel['price'] {
-    const price = prices.of(model);
-    return price && { inputUsd: price.inputUsd, outputUsd: price.outputUsd };
+  function knownOf(model: CalledModel): Pick<OfferedModel, 'prices' | 'endsAt' | 'replacement'> {
+    return { prices: prices.of(model), ...announcedEnd(model) };
   }
 
   function view({ name }: Provider, baseUrl: URL, listed: readonly ListedModel[], redact: Redact): OfferedModel[] {
@@ -93,7 +92,7 @@ export function createModelCatalog(
         displayName: one.displayName ? shownText(one.displayName.slice(0, NAME_MAX_CHARACTERS), redact) : null,
         contextTokens: facts.contextTokens ?? one.contextTokens ?? null,
         input: facts.input === null ? null : [...(facts.input as readonly InputMedia[])],
-        price: priceOf({ provider: name, model, baseUrl: baseUrl.href }),
+        ...knownOf({ provider: name, model, baseUrl: baseUrl.href }),
       });
     }
     return [...models.values()].sort((one, other) => (one.model < other.model ? -1 : 1));
@@ -105,13 +104,13 @@ export function createModelCatalog(
     baseUrl: URL,
     key: ProviderKey | undefined,
   ): Promise<ModelList> {
-    const listedAt = clock.now().toISOString();
+    const dated = { listedAt: clock.now().toISOString(), pricesDate: prices.builtInDate };
     try {
       const listed = await fetchList(organizationId, provider, baseUrl, key);
       const redact = createRedaction(key ? { [key.name]: key.value } : {});
-      return { models: view(provider, baseUrl, listed, redact), problem: null, listedAt };
+      return { models: view(provider, baseUrl, listed, redact), problem: null, ...dated };
     } catch (error) {
-      return { models: [], problem: problemOf(toModelFailure(error, false)), listedAt };
+      return { models: [], problem: problemOf(toModelFailure(error, false)), ...dated };
     }
   }
 
@@ -129,15 +128,15 @@ export function createModelCatalog(
   return {
     async list(request) {
       const { organizationId, environment, config } = request;
-      const listedAt = clock.now().toISOString();
+      const dated = { listedAt: clock.now().toISOString(), pricesDate: prices.builtInDate };
       const provider = providerOf(config.provider);
       if (!provider) {
         // A script answers to any name.
         const scripted = { model: 'scripted', displayName: 'Responds from a script', contextTokens: null, input: null };
         return {
-          models: [{ ...scripted, price: priceOf({ provider: 'scripted', model: 'scripted' }) }],
+          models: [{ ...scripted, ...knownOf({ provider: 'scripted', model: 'scripted' }) }],
           problem: null,
-          listedAt,
+          ...dated,
         };
       }
       try {
@@ -152,7 +151,7 @@ export function createModelCatalog(
         return await keep(id, read(organizationId, provider, baseUrl, key));
       } catch (error) {
         if (!(error instanceof ModelFailure)) throw error;
-        return { models: [], problem: problemOf(error), listedAt };
+        return { models: [], problem: problemOf(error), ...dated };
       }
     },
   };

@@ -18,9 +18,11 @@ export interface KnownModel {
   contextTokens: number | null;
   input: readonly string[] | null;
   /** `tiers`: the prices of all tokens of a call with more input tokens than `aboveInputTokens`. Null if unknown. */
-  price: (ModelPrice & { tiers?: readonly (ModelPrice & { aboveInputTokens: number })[] }) | null;
+  price: (ModelPrice & { tiers?: (ModelPrice & { aboveInputTokens: number })[] }) | null;
   /** The announced day, such as `2026-12-11`; null if none is announced. */
   endsAt: string | null;
+  /** The model that the provider names in its place, if it does. */
+  replacement?: string;
 }
 
 export interface KnownModels {
@@ -57,4 +59,12 @@ export function knownNames(model: CalledModel): string[] {
   // The provider's name of a fixed version is that of the model with a day.
   const undated = name.replace(/-(\d{4}-\d\d-\d\d|\d{8})$/, '');
   return undated === name ? [name] : [name, undated];
+}
+
+/** What is announced for the model, as far as it is known. */
+export function announcedEnd(model: CalledModel): { endsAt: string | null; replacement: string | null } {
+  const { models } = knownModels();
+  const known = knownNames(model).flatMap((name) => models[name] ?? []);
+  const { endsAt = null, replacement = null } = known.find((one) => one.endsAt !== null) ?? {};
+  return { endsAt, replacement };
 }

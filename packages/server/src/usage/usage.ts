@@ -130,6 +130,7 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
     total: sumOf(total!),
     data: groupBy === 'day' ? everyDay(from, to, data, split) : data,
     other: rest ? sumOf(rest) : null,
+    pricesDate: ctx.prices.builtInDate,
   };
 }
 

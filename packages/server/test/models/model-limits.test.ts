@@ -287,9 +287,17 @@ describe('a limit for a model that its provider does not list', () => {
     ...world.ctx,
     modelCatalog: {
       async list() {
-        const of = (model: string) => ({ model, displayName: null, contextTokens: null, input: null, price: null });
+        const unknown = {
+          displayName: null,
+          contextTokens: null,
+          input: null,
+          prices: null,
+          endsAt: null,
+          replacement: null,
+        };
+        const of = (model: string) => ({ model, ...unknown });
         const problem = models.length > 0 ? null : { code: 'model_key_missing', message: 'There is no key.' };
-        return { models: models.map(of), problem, listedAt: clock.now().toISOString() };
+        return { models: models.map(of), problem, listedAt: clock.now().toISOString(), pricesDate: null };
       },
     },
   });

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { HttpTool, Signalbox } from '@signalbox/client';
 import type { ProviderName } from '@signalbox/contract';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { knownModels } from '../../src/usage/known-models.ts';
 import { type McpTestServer, startMcpServer } from '../support/mcp-server.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -67,6 +68,8 @@ function json(value: unknown, status = 200): typeof reply {
 }
 
 describe('the models of a provider', () => {
+  /** Prices and ends are known for the provider's own server. */
+  const elsewhere = { prices: null, endsAt: null, replacement: null };
   const lists: [
     provider: Exclude<ProviderName, 'worker' | 'scripted'>,
     header: string,
@@ -83,8 +86,8 @@ describe('the models of a provider', () => {
         data: [{ id: 'o9-unheard' }, { id: 'gpt-5' }, { id: 'text-embedding-3-small' }, { id: 'gpt-image-1' }],
       },
       [
-        { model: 'gpt-5', displayName: null, contextTokens: 400_000, input: ['image', 'pdf'], price: null },
-        { model: 'o9-unheard', displayName: null, contextTokens: null, input: null, price: null },
+        { model: 'gpt-5', displayName: null, contextTokens: 400_000, input: ['image', 'pdf'], ...elsewhere },
+        { model: 'o9-unheard', displayName: null, contextTokens: null, input: null, ...elsewhere },
       ],
     ],
     [
@@ -145,7 +148,7 @@ describe('the models of a provider', () => {
       const key = await newKey();
       reply = json(list);
       const found = await client.agents.models(env, { provider, baseUrl: `${origin}/v1/`, apiKeySecret: key.name });
-      expect(found).toMatchObject({ models, problem: null });
+      expect(found).toMatchObject({ models, problem: null, pricesDate: knownModels().date });
       expect(found.models).toHaveLength(models.length);
       expect(received).toHaveLength(1);
       expect([received[0]!.method, received[0]!.url]).toEqual(['GET', path]);

@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { type FocusEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { useOrganization } from '../../data/organization.tsx';
 import { Field } from '../../ui/field.tsx';
+import { PricesDate } from '../../ui/prices-date.tsx';
 import { visible } from '../../ui/text.tsx';
 import { type ModelGroup, type OfferedModel, useModelLists } from './model-lists.ts';
 
@@ -208,7 +209,13 @@ function ModelNote({ list, name, environment }: { list: ModelList; name: string;
     );
   }
   const chosen = list.models.find(({ model }) => model === name);
-  if (chosen) return <>{aboutModel(chosen) || 'The provider offers this model.'}</>;
+  if (chosen)
+    return (
+      <>
+        {aboutModel(chosen) || 'The provider offers this model.'}{' '}
+        {chosen.prices && <PricesDate date={list.pricesDate} />}
+      </>
+    );
   const count = list.models.length.toLocaleString('en');
   return (
     <>
@@ -219,18 +226,19 @@ function ModelNote({ list, name, environment }: { list: ModelList; name: string;
 }
 
 function aboutModel(model: OfferedModel): string {
-  const { contextTokens, input, price } = model;
+  const { contextTokens, input, prices, endsAt, replacement } = model;
   return [
     contextTokens !== null && `${contextTokens.toLocaleString('en')} tokens`,
     input !== null && input.length > 0 && `takes ${input.join(', ')}`,
-    price && `${priceText(model)} per million`,
+    prices && `${priceText(model)} per million`,
+    endsAt && `its provider ends it on ${endsAt}${replacement ? `; ${replacement} replaces it` : ''}`,
   ]
     .filter(Boolean)
     .join(' · ');
 }
 
-function priceText({ price }: OfferedModel): string {
-  return price ? `$${price.inputUsd} in · $${price.outputUsd} out` : '';
+function priceText({ prices }: OfferedModel): string {
+  return prices ? `$${prices.inputUsd} in · $${prices.outputUsd} out` : '';
 }
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });

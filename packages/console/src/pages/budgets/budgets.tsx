@@ -11,6 +11,7 @@ import { EmptyState } from '../../ui/empty-state.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Meter } from '../../ui/meter.tsx';
 import { Page } from '../../ui/page.tsx';
+import { PricesDate } from '../../ui/prices-date.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 import { DeleteBudgetDialog, SetBudgetDialog } from './budget-dialogs.tsx';
@@ -39,7 +40,11 @@ export function BudgetsPage() {
     <Page
       title="Budgets"
       operation="setBudget"
-      about="What sessions should cost in a day or a month."
+      about={
+        <>
+          What sessions should cost in a day or a month. <PricesDate date={all.data?.[0]?.pricesDate} />
+        </>
+      }
       actions={data && data.length > 0 ? create : undefined}
     >
       <Table

@@ -3,6 +3,7 @@ import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { money } from '../../lib/text-format.ts';
 import { Await } from '../../ui/page.tsx';
+import { PricesDate } from '../../ui/prices-date.tsx';
 import { inDays } from '../../ui/time.tsx';
 import { Unpriced } from '../usage/day-charts.tsx';
 import { SplitChart } from '../usage/split-chart.tsx';
@@ -49,6 +50,7 @@ export function CostByModel({ days, isFailureSaid }: { days: number; isFailureSa
                 report={report}
                 nameOf={(group) => group}
               />
+              {costUsd !== null && <PricesDate date={report.pricesDate} />}
               {costUsd !== null && <Unpriced calls={unpricedSteps} />}
             </>
           );

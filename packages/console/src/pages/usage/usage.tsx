@@ -8,6 +8,7 @@ import { withFilter } from '../../lib/search-params.ts';
 import { Select } from '../../ui/field.tsx';
 import { FilterBar } from '../../ui/filter-bar.tsx';
 import { Await, Page } from '../../ui/page.tsx';
+import { PricesDate } from '../../ui/prices-date.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
 import { SkeletonCards, SkeletonFigures } from '../../ui/skeleton.tsx';
 import { DayCharts } from './day-charts.tsx';
@@ -50,7 +51,11 @@ export function UsagePage() {
     <Page
       title="Usage"
       operation="getUsage"
-      about={`Tokens and cost, at your prices, ${daysText(range)} (UTC).`}
+      about={
+        <>
+          Tokens and cost {daysText(range)} (UTC). <PricesDate date={days.data?.pricesDate} />
+        </>
+      }
       actions={
         <>
           <PeriodFields search={search} onSearch={onSearch} />

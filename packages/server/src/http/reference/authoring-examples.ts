@@ -10,11 +10,20 @@ export const authoringExamples = {
         model: exampleModel,
         displayName: null,
         ...modelFacts({ provider: 'openai', model: exampleModel }),
-        price: { inputUsd: 1, outputUsd: 5 },
+        prices: {
+          inputUsd: 1,
+          cachedInputUsd: 0.05,
+          cacheWriteInputUsd: 1.25,
+          outputUsd: 5,
+          tiers: [{ aboveInputTokens: 272_000, inputUsd: 2, outputUsd: 7.5 }],
+        },
+        endsAt: null,
+        replacement: null,
       },
     ],
     problem: null,
     listedAt: '2026-01-31T09:30:00.000Z',
+    pricesDate: '2026-01-17',
   },
   ToolTest: {
     request: {

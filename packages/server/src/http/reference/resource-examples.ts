@@ -235,6 +235,7 @@ const budget: OrganizationBudget = {
   keyId: null,
   thresholds: [50, 80, 100],
   spentUsd: 412.5,
+  pricesDate: '2026-01-17',
   periodStartsAt: '2026-01-01T00:00:00.000Z',
   periodEndsAt: '2026-02-01T00:00:00.000Z',
   alerts: [
@@ -371,6 +372,7 @@ export const resourceExamples: Record<string, unknown> = {
     total: sum,
     data: [{ group: id('agt'), name: 'Refunds', ...sum }],
     other: null,
+    pricesDate: '2026-01-17',
   },
   User: user,
   Member: member,
