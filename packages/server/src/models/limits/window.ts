@@ -17,7 +17,7 @@ export const SLICE_MS = 2_000;
 const MINUTE_MS = 60_000;
 
 /** A copy of the slices that still count. */
-export function counted(taken: readonly Slice[], nowMs: number): Slice[] {
+function counted(taken: readonly Slice[], nowMs: number): Slice[] {
   return taken.flatMap(([startMs, ...used]): Slice[] => (endOf(startMs) > nowMs ? [[startMs, ...used]] : []));
 }
 
