@@ -255,6 +255,26 @@ test.each<[string, (secret: string) => Pick<CreateAgent, 'model' | 'tools'>]>([
   await agents.archive(agentId);
 });
 
+test.each<[string, CreateAgent['model']]>([
+  ['its model', 'openai/gpt-4-0314'],
+  ['a fallback', { provider: 'scripted', model: 'x', fallbacks: [{ provider: 'openai', model: 'gpt-4-0314' }] }],
+  ['its summaries', { provider: 'scripted', model: 'x', compaction: { provider: 'openai', model: 'gpt-4-0314' } }],
+])('an agent whose provider ends a model is named: %s', async (_, model) => {
+  const { agents } = service.client;
+  const { agentId } = await agents.create({ name: 'Old', model });
+  const found = async () => (await examineWith({})).get('agents')!;
+  expect(await found()).toMatchObject({
+    status: 'warning',
+    message: `${agentId} (Old), version 1: the provider of openai/gpt-4-0314 has announced to end it on 2026-03-26`,
+  });
+  // A gateway has models of its own.
+  await agents.update(agentId, {
+    model: { provider: 'openai', model: 'gpt-4-0314', baseUrl: 'https://gw.example/v1' },
+  });
+  expect(await found()).toMatchObject({ status: 'ok' });
+  await agents.archive(agentId);
+});
+
 const httpToolWith = (secret: string) => ({
   type: 'http' as const,
   name: 'look',

@@ -5,8 +5,12 @@ import { neededSecrets } from '@signalbox/contract';
 import { didYouMean } from '@signalbox/contract/nearest';
 import type { Definition } from '../../agents/agents.ts';
 import { fitErrors } from '../../agents/fit-errors.ts';
+import { modelsOf } from '../../agents/read-definition.ts';
 import type { BulkConnection } from '../../db/bulk-connection.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
+import { announcedEnd } from '../../usage/known-models.ts';
+import { modelName } from '../../usage/prices.ts';
 import { type Finding, ok, warning } from './check.ts';
 
 /** The newest agents of all organizations. An installation with more has them created by programs, so they are alike. */
@@ -14,6 +18,7 @@ const MAX_CHECKED = 2_000;
 /** A definition can have a megabyte. */
 const PAGE = 50;
 const MAX_SHOWN = 10;
+const ENDS_SOON_MS = 60 * 24 * 3600 * 1000;
 
 interface Row {
   organizationId: string;
@@ -61,6 +66,14 @@ async function findingsOf({ organizationId, agentId, version, definition, secret
     const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
     const text = `${about}${first.path}: ${first.message}${more}`;
     findings.push(warning(text, 'The part has no effect as it is. Correct it and save the agent.'));
+  }
+  const { compaction } = definition.model;
+  const until = new Date(systemClock.now().getTime() + ENDS_SOON_MS).toISOString().slice(0, 10);
+  for (const model of [...modelsOf(definition), ...(compaction ? [compaction] : [])]) {
+    const { endsAt, replacement } = announcedEnd(model);
+    if (endsAt === null || endsAt > until) continue;
+    const text = `${about}the provider of ${modelName(model)} has announced to end it on ${endsAt}`;
+    findings.push(warning(text, `Give the agent another model${replacement ? `, such as ${replacement}` : ''}.`));
   }
   for (const { name, provider } of neededSecrets({ ...definition, model: { ...definition.model } })) {
     // The operator may have provided the usual key of a provider; the checks of providers are about these.
