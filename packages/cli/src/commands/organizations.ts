@@ -37,7 +37,7 @@ const create = command({
   examples: [
     ['organizations create Acme', 'then: `signalbox users setup-link --organization ID` for its first user'],
     [
-      'keys create --organization "$(signalbox organizations create Acme)" --name first --permission admin',
+      'signalbox keys create --organization "$(signalbox organizations create Acme)" --name first --permission admin',
       'with a key',
     ],
   ],

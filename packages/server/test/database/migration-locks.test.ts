@@ -59,15 +59,10 @@ test('no migration after 0.1.0 stops writers while it reads or writes rows, and 
   const fixture = await readFixture(new URL('../fixtures/database-0001.json.gz', import.meta.url));
   const migrations = await readMigrations();
   const problems = new Map<number, string[]>();
-  // As a node records them: nodes of other releases read there what each works with, and a later migration can correct it.
-  await client.query(
-    'create table signalbox_migrations (version int primary key, name text not null, works_with int not null)',
-  );
-  for (const { version, name, worksWith, text, buildsIndex, inBatches } of migrations) {
+  for (const { version, text, buildsIndex, inBatches } of migrations) {
     if (version === 1 || buildsIndex || inBatches) await client.query(text);
     else problems.set(version, await problemsOf(client, text));
     await client.query('commit');
-    await client.query('insert into signalbox_migrations values ($1, $2, $3)', [version, name, worksWith]);
     if (version === 1) await loadFixture(fixture, database.url);
   }
   // Some from before the first release have problems, which shows that they are found.
@@ -75,11 +70,10 @@ test('no migration after 0.1.0 stops writers while it reads or writes rows, and 
   expect(problems.get(13)).toEqual(['locks api_keys, approvals, schedules, sessions']);
   expect([...problems].filter(([version, found]) => version > FIRST_RELEASE && found.length > 0)).toEqual([]);
   const { schemaVersion } = lastRelease;
-  const { rows: incompatible } = await client.query<{ name: string }>(
-    'select name from signalbox_migrations where version > $1 and works_with > $1',
-    [schemaVersion],
+  const incompatible = migrations.filter(
+    ({ version, worksWith }) => version > schemaVersion && worksWith > schemaVersion,
   );
-  expect(incompatible).toEqual([]);
+  expect(incompatible.map(({ name }) => name)).toEqual([]);
 });
 
 test.each([

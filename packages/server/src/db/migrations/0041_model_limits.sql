@@ -1,4 +1,5 @@
--- Works with code of schema version 1 and later. Code of earlier versions does not limit calls of models.
+-- Works with code of schema version 1 and later.
+-- Code of earlier versions does not limit calls of models.
 
 -- How often an environment calls a model (models/limits/).
 create table model_limits (
