@@ -107,6 +107,7 @@ test('every part of ui/ is on the page of parts', () => {
     'export-menu',
     'page',
     'popover',
+    'prices-date',
     'session-link',
     'slow',
     'standalone-page',
