@@ -31,6 +31,7 @@ function stateWith(
     definition: {
       model,
       instructions: '',
+      tools: [],
       outputSchema: null,
       limits: { maxStepsPerTurn: 20, maxOutputTokens: null, compactAtTokens: null, ...limits },
       ...more,

@@ -85,7 +85,8 @@ describe.each(Object.keys(clients))('%s', (name) => {
 
   test('reads a session that runs, resumes after its last event at each cut, and stops at the end', async () => {
     const { client } = service;
-    const script = [{ text: 'one two three four five six', reasoning: 'hm', tokenDelayMs: 5 }];
+    // Each word is a commit of its own, for the cuts to come between.
+    const script = [{ text: 'one two three four five six', reasoning: 'hm', tokenDelayMs: 60 }];
     const { agentId } = await client.agents.create({
       name: 'Scripted',
       model: { provider: 'scripted', model: 'test', settings: { script } },
