@@ -26,7 +26,7 @@ function stateWith(tools: TurnTool[]): TurnState {
     environment: 'production',
     endUser: null,
     turn: 1,
-    definition: { model: {}, outputSchema: null, limits: { maxStepsPerTurn: 20 } } as unknown as Definition,
+    definition: { model: {}, tools: [], outputSchema: null, limits: { maxStepsPerTurn: 20 } } as unknown as Definition,
     models: [{ provider: 'scripted', model: 'test' }],
     tools,
     unavailable: [],
