@@ -137,7 +137,7 @@ function judge({
     // A replayed response has the id of the first request.
     if (!headers.has('idempotent-replayed')) expect(problem.requestId).toBe(headers.get('x-request-id'));
     if (isSamePlace(made) && isOfContract(route))
-      expect(documented(route, isPerson, isToken), whole).toContain(problem.code);
+      expect(documented(route, request, isPerson, isToken), whole).toContain(problem.code);
   } else if (isSamePlace(made)) {
     if (json !== undefined) expect(isResult.Check(json), JSON.stringify(isResult.Errors(json))).toBe(true);
     else for (const item of itemsOf(type, text)) expect(isResult.Check(item), JSON.stringify(item)).toBe(true);
@@ -156,13 +156,20 @@ function isSamePlace({ mutations }: Case): boolean {
 const isOfContract = ({ path }: Route) => !path.startsWith('/console/');
 
 /** The document covers callers with a key; other callers get some codes from every route. */
-function documented({ method, path }: Route, isPerson: boolean, isToken: boolean): readonly string[] {
+function documented(
+  { method, path }: Route,
+  { headers }: WireRequest,
+  isPerson: boolean,
+  isToken: boolean,
+): readonly string[] {
   const own = isPerson
     ? ['signed_out', 'csrf_refused', 'insufficient_permission', 'api_key_required']
     : isToken
       ? ['session_token_invalid', 'session_token_revoked', 'session_token_expired', 'origin_not_allowed', 'not_found']
       : [];
-  return [...(codes.get(`${method} ${path}`) ?? []), ...own];
+  // Also for a method that needs no body.
+  const ofCodedBody = headers.some(([name]) => name === 'Content-Encoding') ? ['unsupported_media_type'] : [];
+  return [...(codes.get(`${method} ${path}`) ?? []), ...own, ...ofCodedBody];
 }
 
 /** The items of an event stream, or of a file of JSON lines. */

@@ -269,6 +269,9 @@ const constants: Readonly<Record<string, readonly unknown[]>> = {
   wait: [0],
   waitSeconds: [0],
   tokenDelayMs: [0, 1],
+  // With a smaller limit of models, the sessions of other cases would wait for a minute.
+  requestsPerMinute: [100_000, 1_000_000],
+  tokensPerMinute: [100_000_000, 1_000_000_000],
   queue: ['fuzz'],
   cron: ['0 9 * * 1-5', '* * * * *', '0 0 29 2 *', '61 * * * *', 'nonsense', '@daily'],
   timezone: ['UTC', 'Europe/Berlin', 'America/St_Johns', 'Mars/Olympus', '+14:00'],
