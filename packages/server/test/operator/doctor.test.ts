@@ -216,7 +216,12 @@ test('an agent of an earlier release whose approval rule can’t match is named,
   const { agents } = service.client;
   const tool = { type: 'client' as const, name: 'pay', description: '', inputSchema: { properties: { cents: {} } } };
   const agent = { name: 'Desk', model: 'scripted/x' } as const;
-  const { agentId } = await agents.create({ ...agent, tools: [tool] });
+  // A web search is stored apart from the tools, and is one of them for its readers.
+  const { agentId } = await agents.create({
+    name: 'Desk',
+    model: 'openai/gpt-6.1-terra',
+    tools: [{ type: 'web_search' }, tool],
+  });
   const other = await agents.create({ ...agent, tools: [tool] });
   const rule = JSON.stringify({ when: { required: ['cent'] } });
   const weaken = `update agent_versions set definition = jsonb_set(definition::jsonb, '{tools,0,approval}', '${rule}')`;
@@ -224,7 +229,7 @@ test('an agent of an earlier release whose approval rule can’t match is named,
   const found = async () => (await examineWith({})).get('agents')!;
   expect(await found()).toMatchObject({
     status: 'warning',
-    message: `${agentId} (Desk), version 1: tools[0].approval.when.required[0]: "cent" is not in the inputSchema. Did you mean "cents"?`,
+    message: `${agentId} (Desk), version 1: tools[1].approval.when.required[0]: "cent" is not in the inputSchema. Did you mean "cents"?`,
   });
   await agents.update(agentId, { tools: [tool] });
   expect((await found()).message).toContain(other.agentId);

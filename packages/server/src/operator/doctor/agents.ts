@@ -3,9 +3,8 @@
 // it was saved, so saving asks for none.
 import { neededSecrets } from '@signalbox/contract';
 import { didYouMean } from '@signalbox/contract/nearest';
-import type { Definition } from '../../agents/agents.ts';
 import { fitErrors } from '../../agents/fit-errors.ts';
-import { modelsOf } from '../../agents/read-definition.ts';
+import { complete, modelsOf } from '../../agents/read-definition.ts';
 import type { BulkConnection } from '../../db/bulk-connection.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
@@ -24,7 +23,8 @@ interface Row {
   organizationId: string;
   agentId: string;
   version: number;
-  definition: Pick<Definition, 'name' | 'model' | 'tools' | 'outputSchema'>;
+  /** As it is stored. */
+  definition: Parameters<typeof complete>[0];
   /** The names of the organization's secrets, in any environment. */
   secrets: string[];
 }
@@ -58,7 +58,8 @@ export async function checkAgents(connection: BulkConnection): Promise<Omit<Find
   ];
 }
 
-async function findingsOf({ organizationId, agentId, version, definition, secrets }: Row) {
+async function findingsOf({ organizationId, agentId, version, definition: stored, secrets }: Row) {
+  const definition = complete(stored);
   const about = `${formatId('agt', agentId)} (${definition.name}), version ${version}: `;
   const findings: Omit<Finding, 'check'>[] = [];
   const [first, ...others] = await fitErrors(organizationId, definition.tools, definition.outputSchema);
