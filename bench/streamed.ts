@@ -17,7 +17,7 @@ const SIZES = [20, 200, 1_000];
 const CORES_FOR_LARGEST = 8;
 const SAMPLES = 3;
 const SAMPLE_MS = 8_000;
-/** The first sessions begin within the time of one response, so that those of a sample are in all parts of theirs. */
+/** The first sessions begin within the time of one response, so that the sessions of a sample are in all parts of their responses. */
 const START_MS = DELTAS * INTERVAL_MS;
 const SETTLE_MS = 3_000;
 const LIMITS = {

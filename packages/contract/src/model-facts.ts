@@ -66,7 +66,7 @@ const rows: Partial<Record<ProviderName, readonly Row[]>> = {
     [['gemma-3-1b'], 32_768, NONE],
     [['gemma-3'], 131_072, IMAGE],
   ],
-  // Claude's are those of Anthropic.
+  // Claude's limits are Anthropic's.
   bedrock: [
     [['amazon.nova-micro'], 128_000, NONE],
     [['amazon.nova-lite', 'amazon.nova-pro'], 300_000, IMAGE_PDF],

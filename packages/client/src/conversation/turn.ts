@@ -118,7 +118,7 @@ function addText(turn: TurnState, type: 'text' | 'reasoning', delta: string, seq
   return pieceAdded({ ...turn, parts, isNewResponse: false }, seq, id, 0);
 }
 
-/** The sources of a response come when it is complete, and are those of all its text. */
+/** The sources of a response come when it is complete, and belong to all its text. */
 function cite(turn: TurnState, { sources = [], seq }: Chunk & { type: 'message.chunk' }): TurnState {
   if (sources.length === 0) return turn;
   const at = turn.isNewResponse ? -1 : turn.parts.findLastIndex(({ type }) => type === 'text');

@@ -181,7 +181,7 @@ test('a budget in money needs the price of every fallback', async () => {
   });
 });
 
-test('built-in prices are those of the provider’s own server: a call of a gateway has no cost, and a budget in money is refused', async () => {
+test('built-in prices are for the provider’s own server: a call of a gateway has no cost, and a budget in money is refused', async () => {
   const own = { provider: 'openai', model: 'known' } as const;
   const gateway = { ...own, baseUrl: 'https://gateway.example/v1' };
   let isDown = false;

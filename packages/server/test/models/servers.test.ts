@@ -26,7 +26,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { serviceAccountRule, startTokenServer } from '../support/token-server.ts';
 
 let service: TestService;
-/** The ports of servers, in place of those of their own addresses. */
+/** The ports of servers, in place of the ports in their addresses. */
 const ports = new Map<unknown, number>();
 beforeAll(async () => {
   service = await startTestService({

@@ -101,7 +101,7 @@ function isOverslept({ isGranted, isPending, isParked }: Waiting): boolean {
   return isGranted && isPending && isParked;
 }
 
-/** Which of the calls that wait, and of those that ask now, may be made. */
+/** Which calls may be made, both of the calls that wait and of the calls that ask now. */
 function decide(
   rate: Rate,
   before: readonly Slice[],
@@ -115,7 +115,7 @@ function decide(
   const fresh = asked.filter(({ operationId }) => !known.has(operationId));
   const waiting: Pick<Asked, 'operationId' | 'sessionId' | 'tokens'>[] = [
     ...rows.filter(({ isGranted, isPending }) => !isGranted && isPending),
-    // They are behind all that wait, also behind those that were not read.
+    // They are behind all calls that wait, also the ones that were not read.
     ...(isComplete ? fresh : []),
   ];
   const { count, taken } = takeInOrder(
@@ -182,7 +182,7 @@ function lock(tx: Tx, key: LimitKey): Promise<Row[]> {
     from model_limits where ${is(key)} for no key update`);
 }
 
-/** All that were granted, and the first of those that wait. */
+/** All granted calls, and the first of the calls that wait. */
 function readWaiting(tx: Tx, key: LimitKey, now: Date): Promise<Waiting[]> {
   return tx.query<Waiting>(sql`
     select w.operation_id as "operationId", w.session_id as "sessionId", w.tokens::float8 as tokens, w.is_granted as "isGranted",
@@ -226,7 +226,7 @@ function insertWaits(key: LimitKey, calls: readonly Asked[]) {
       where w.model <> excluded.model`;
 }
 
-/** Lets any node claim the sessions, without those that are not parked yet. */
+/** Lets any node claim the sessions that are parked already. */
 async function wake(
   tx: Tx,
   { organizationId }: LimitKey,

@@ -1,4 +1,4 @@
-// What calls have taken of a limit within the last minute, and which of those that wait may be made now.
+// What calls have taken of a limit within the last minute, and which waiting calls may be made now.
 //
 // The last minute is counted in slices. A slice counts until a minute after its end, so no minute has more than the limit, wherever it
 // begins. A call takes its tokens by estimate before it is made, and the difference afterwards.

@@ -115,7 +115,7 @@ function withEveryResult(messages: readonly LanguageModelV4Message[]): LanguageM
   return out;
 }
 
-/** Without what the provider ran itself, of which the result is in the same message. */
+/** Without what the provider ran itself: its result is in the same message. */
 const isCall = (part: Assistant['content'][number]): part is Call =>
   part.type === 'tool-call' && !part.providerExecuted;
 const callsIn = ({ content }: Assistant) => content.filter(isCall);

@@ -133,7 +133,7 @@ function delta(index: number, made: Fields): Fields {
   return { type: 'content_block_delta', index, delta: made };
 }
 
-/** A call that Anthropic runs itself, of which the id is returned, or the result of one. Undefined: the block is neither, or a result. */
+/** The id of a call that Anthropic runs itself. Undefined for its result, and for every other block. */
 function beginOfCall(ran: RanCollector, given: Fields): string | undefined {
   const type = String(given.type);
   if (type === 'server_tool_use' || type === 'mcp_tool_use') {

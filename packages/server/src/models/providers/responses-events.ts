@@ -23,7 +23,7 @@ export function createResponsesReader(): EventReader {
   };
 }
 
-/** Calls that the caller is to run, and of which this service requests functions only. */
+/** Calls that the caller is to run; this service requests functions only. */
 const FOR_CALLER = /^(function|custom_tool|computer|local_shell|shell|apply_patch)_call$/;
 
 /** Items of the tools that the provider runs itself end in `_call`; what a text cites is in its annotations. */
