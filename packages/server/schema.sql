@@ -1254,6 +1254,19 @@ create table model_limit_waits (
 );
 create index model_limit_waits_in_order on model_limit_waits (organization_id, environment, model, is_granted, since, operation_id);
 
+-- Announced ends of models that agents use (agents/model-endings.ts). The first node to insert the row
+-- records the event, so each threshold of an announced day is recorded once.
+create table model_endings (
+  organization_id uuid not null,
+  -- `provider/model`.
+  model text not null,
+  ends_at date not null,
+  threshold_days smallint not null,
+  recorded_at timestamptz not null,
+  constraint model_endings_pkey primary key (organization_id, model, ends_at, threshold_days),
+  constraint model_endings_organization_id_fkey foreign key (organization_id) references organizations(organization_id)
+);
+
 create table signalbox_migrations (
   version integer not null,
   name text not null,

@@ -2,9 +2,11 @@
 
 import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
+import { recordEndings } from '../../server/src/agents/model-endings.ts';
 import { alertBudgets } from '../../server/src/budgets/alerts.ts';
 import { startOf } from '../../server/src/budgets/budgets.ts';
 import { newUuid, uuidOf } from '../../server/src/lib/ids.ts';
+import { knownModels } from '../../server/src/usage/known-models.ts';
 import { createPrices } from '../../server/src/usage/prices.ts';
 import { insertUsage } from '../../server/src/usage/usage.ts';
 import { expectAccessible } from './support/axe.ts';
@@ -149,6 +151,28 @@ test('a failing webhook is shown with a link, and marked in the navigation of ev
   await expectAccessible(page);
   await client.webhookSubscriptions.delete('staging');
   await places.getByRole('link', { name: 'Webhooks', exact: true }).waitFor();
+});
+
+test('a model that its provider ends is shown while an agent uses it, with its day and the agents', async () => {
+  const { client, db } = console.service;
+  const [known, { endsAt }] = Object.entries(knownModels().models).find(
+    ([name, model]) => model.endsAt !== null && name.startsWith('openai/'),
+  )!;
+  const { agentId } = await client.agents.create({ name: 'Outdated', model: known as `openai/${string}` });
+  const today = new Date(Date.parse(endsAt!) - 30 * DAY_MS);
+  await recordEndings(db, uuidOf('org', console.organizationId), today);
+  const page = await console.open(viewer);
+  await page.clock.setFixedTime(today);
+  await page.reload();
+  const line = page.locator('section[aria-labelledby=care]').getByRole('listitem').filter({ hasText: known });
+  await line.getByText(/ends on \w+ \d+, \d{4}\. Used by/).waitFor();
+  await expectAccessible(page);
+  await line.getByRole('link', { name: 'Outdated' }).click();
+  await page.waitForURL(`**/agents/${agentId}`);
+  await client.agents.archive(agentId);
+  await page.goBack();
+  await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
+  await line.waitFor({ state: 'detached' });
 });
 
 test('a budget that was used up in a day that has ended, and alerted only after it, is shown with what was spent then', async () => {

@@ -77,6 +77,7 @@ export const eventTypes = [
   'budget.updated',
   'budget.deleted',
   'budget.threshold_reached',
+  'model.ending',
   'organization.created',
   'organization.updated',
   'user.invited',

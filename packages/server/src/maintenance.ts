@@ -1,5 +1,6 @@
 // Periodic work: sequencing the event log, making sessions searchable, erasing end users, deleting expired data, and compacting usage.
 // Every node with the role `runtime` does it; two at once are harmless.
+import { organizationsWithEndings, recordEndings } from './agents/model-endings.ts';
 import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from './analytics/fold.ts';
 import { alertBudgets, organizationsWithBudgets } from './budgets/alerts.ts';
 import { type ErasurePlatform, eraseEndUsers, organizationsWithErasures } from './end-users/erase.ts';
@@ -46,6 +47,8 @@ const EXPIRE_EVERY_MS = 60_000;
 const COMPACT_EVERY_MS = 60_000;
 // How late an alert of a budget may be.
 const ALERT_EVERY_MS = 15_000;
+// Ends of models are announced by day.
+const ENDINGS_EVERY_MS = 3600_000;
 // Hours are folded as a whole, so this only has to notice the next one.
 const FOLD_EVERY_MS = 300_000;
 // Retention is measured in days, so an hour does not matter.
@@ -147,6 +150,14 @@ export function createUpkeep(
     );
   }
 
+  async function lookForEndings(): Promise<Outcome> {
+    return eachOf(
+      await organizationsWithEndings(platform, clock.now()),
+      'looking for models that end',
+      (organizationId) => recordEndings(db, organizationId, clock.now()),
+    );
+  }
+
   async function fold(): Promise<Outcome> {
     const before = foldedBefore(clock.now());
     const outcome = await eachOf(
@@ -219,6 +230,7 @@ export function createUpkeep(
         every(EXPIRE_EVERY_MS, 'deleting old events', dropOldEvents),
         every(COMPACT_EVERY_MS, 'compacting usage', compact),
         every(ALERT_EVERY_MS, 'looking at budgets', alert),
+        every(ENDINGS_EVERY_MS, 'looking for models that end', lookForEndings),
         every(FOLD_EVERY_MS, 'folding analytics', fold),
         every(DROP_EVERY_MS, 'deleting old deliveries', dropOldDeliveries),
         every(DROP_EVERY_MS, 'deleting old sessions', dropSessions),

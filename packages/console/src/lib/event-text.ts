@@ -86,6 +86,7 @@ export const eventKinds: Record<EventType, Kind> = {
   'budget.updated': { label: 'Budget changed', did: 'changed a budget' },
   'budget.deleted': { label: 'Budget deleted', did: 'deleted a budget' },
   'budget.threshold_reached': { label: 'Budget threshold reached', said: 'A budget reached a threshold' },
+  'model.ending': { label: 'Model ending', said: 'The provider of a model has announced its end' },
   'organization.created': { label: 'Organization created', did: 'created the organization' },
   'organization.updated': { label: 'Organization changed', did: 'changed the organization' },
   'user.invited': { label: 'Person invited', did: 'invited a person' },
@@ -202,6 +203,8 @@ function particularOf({ type, changes, resource, environment }: Event, names: Na
       return [resource.id, changedText(changes)].filter(Boolean).join(', ');
     case 'budget.threshold_reached':
       return [resource.id, changes?.threshold && `${after('threshold')}%`].filter(Boolean).join(', ');
+    case 'model.ending':
+      return [resource.id, `on ${after('endsAt')}`].join(', ');
     case 'turn.failed':
     case 'session.failed':
       return after('error');

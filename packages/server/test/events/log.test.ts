@@ -201,6 +201,7 @@ const unasked: EventType[] = [
   'schedule.missed',
   'schedule.failed',
   'budget.threshold_reached',
+  'model.ending',
   'webhook_subscription.secret_confirmed',
   'webhook_subscription.degraded',
   'webhook_subscription.disabled',

@@ -3,7 +3,7 @@ import { eventKinds } from '../../lib/event-text.ts';
 import { groupTypes } from './event-groups.ts';
 
 // A new type of event goes into a view, or is added here deliberately.
-test('every event is in a view, except those of the usual course of sessions, schedules, deliveries and budgets', () => {
+test('every event is in a view, except those of the usual course of sessions, schedules, deliveries, models and budgets', () => {
   const inViews = new Set<string>(Object.values(groupTypes).flat());
   expect(Object.keys(eventKinds).filter((type) => !inViews.has(type))).toEqual([
     'agent.tool_tested',
@@ -25,5 +25,6 @@ test('every event is in a view, except those of the usual course of sessions, sc
     'webhook_delivery.resent',
     'webhook_delivery.recovered',
     'budget.threshold_reached',
+    'model.ending',
   ]);
 });

@@ -11,9 +11,10 @@ import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Bone } from '../../ui/skeleton.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { BudgetLine, useBudgetsToWatch } from './budget-attention.tsx';
+import { EndingLine, useEndingModels } from './ending-models.tsx';
 
 /**
- * Problems that need attention: failing webhooks, schedules and agents, budgets near their limit, expiring keys. `groups` is undefined while it is
+ * Problems that need attention: failing webhooks, schedules and agents, models that end, budgets near their limit, expiring keys. `groups` is undefined while it is
  * not known which agents fail, and null if that could not be read.
  */
 export function NeedsAttention({
@@ -91,8 +92,9 @@ export function NeedsAttention({
     .filter(({ failures }) => withoutKey.length === 0 || failures.some(({ code }) => !isOfKey(code)))
     .slice(0, MOST_AGENTS);
   const budgets = useBudgetsToWatch();
-  const isCalm = needed.length + failingAgents.length + (budgets?.length ?? 0) === 0;
-  const isKnown = groups !== undefined && budgets !== undefined;
+  const endings = useEndingModels();
+  const isCalm = needed.length + failingAgents.length + (budgets?.length ?? 0) + (endings?.length ?? 0) === 0;
+  const isKnown = groups !== undefined && budgets !== undefined && endings !== undefined;
   const sends = useSendsWebhooks();
   return (
     <section className="card" aria-labelledby="care">
@@ -101,7 +103,7 @@ export function NeedsAttention({
       {isCalm && isKnown && (
         <p className="calm quiet">
           <CircleCheck aria-hidden="true" />
-          {groups !== null && budgets !== null && 'All good. '}
+          {groups !== null && budgets !== null && endings !== null && 'All good. '}
           {sends ? 'Webhooks are being delivered, and no' : 'No'} API key expires in the next 14 days.
         </p>
       )}
@@ -110,6 +112,11 @@ export function NeedsAttention({
           {budgets?.map((budget) => (
             <li key={`budget ${budget.name} ${budget.when}`}>
               <BudgetLine budget={budget} />
+            </li>
+          ))}
+          {endings?.map((ending) => (
+            <li key={`ending ${ending.model}`}>
+              <EndingLine ending={ending} />
             </li>
           ))}
           {failingAgents.map((agent) => (

@@ -1,0 +1,73 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { organizationsWithEndings, recordEndings } from '../../src/agents/model-endings.ts';
+import { createShards } from '../../src/db/shards.ts';
+import { uuidOf } from '../../src/lib/ids.ts';
+import { knownModels } from '../../src/usage/known-models.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const DAY_MS = 86_400_000;
+const [known, { endsAt }] = Object.entries(knownModels().models).find(
+  ([name, model]) => model.endsAt !== null && /^(openai|anthropic)\//.test(name),
+)!;
+const [provider, model] = known.split('/') as ['openai' | 'anthropic', string];
+/** At noon, so many days before the end. */
+const before = (days: number) => new Date(Date.parse(endsAt!) - days * DAY_MS - DAY_MS / 2);
+
+let service: TestService;
+let other: TestService;
+let organizationId: string;
+beforeAll(async () => {
+  service = await startTestService();
+  other = await startTestService({ database: service.database });
+  organizationId = uuidOf('org', service.organizationId);
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+const endings = async () => (await service.client.events.list({ type: 'model.ending' })).data.toReversed();
+/** Two passes on each of two nodes, at once. Returns how many events they recorded together. */
+async function look(now: Date): Promise<number> {
+  const passes = [service, other, service, other].map(({ db }) => recordEndings(db, organizationId, now));
+  return (await Promise.all(passes)).reduce((sum, count) => sum + count, 0);
+}
+
+test('an announced end is an event at 60, 14 and 1 days, once on all nodes, with the agents that use the model at its provider', async () => {
+  const { client } = service;
+  const using = await client.agents.create({ name: 'Uses it', model: { provider, model } });
+  const falling = await client.agents.create({
+    name: 'Falls back to it',
+    model: { provider: 'scripted', model: 'x', fallbacks: [{ provider, model }] },
+  });
+  const gone = await client.agents.create({ name: 'Archived', model: { provider, model } });
+  await client.agents.archive(gone.agentId);
+  await client.agents.create({ name: 'Other', model: 'scripted/x' });
+  const gateway = await client.agents.create({
+    name: 'Gateway',
+    model: { provider, model, baseUrl: 'https://models.example.com/v1' },
+  });
+
+  expect(await look(before(61))).toBe(0);
+  expect(await organizationsWithEndings({ shards: createShards(service.db) }, before(30))).toEqual([organizationId]);
+  for (const days of [59, 58, 15, 13, 2, 0.6, 0]) await look(before(days));
+  expect(await look(before(-2))).toBe(0);
+  const found = await endings();
+  expect(found.map(({ resource }) => resource)).toEqual([1, 2, 3].map(() => ({ type: 'model', id: known })));
+  expect(found[0]).toMatchObject({
+    actor: { type: 'system' },
+    changes: { endsAt: [null, endsAt], agentCount: [null, 2] },
+  });
+  expect(new Set(found[0]!.changes!.agents![1] as string[])).toEqual(new Set([using.agentId, falling.agentId]));
+  for (const { agentId } of [using, falling, gateway]) await client.agents.archive(agentId);
+  expect(await organizationsWithEndings({ shards: createShards(service.db) }, before(30))).toEqual([]);
+});
+
+test('of the thresholds that have passed when an agent begins to use a model, only the nearest is an event', async () => {
+  await service.db.execute(sql`delete from model_endings where organization_id = ${organizationId}`);
+  const earlier = (await endings()).length;
+  const late = await service.client.agents.create({ name: 'Late', model: { provider, model } });
+  expect(await look(before(5))).toBe(1);
+  expect((await endings()).slice(earlier).map(({ changes }) => changes!.agents)).toEqual([[null, [late.agentId]]]);
+});
