@@ -11,6 +11,7 @@ const proofs = [
   { name: 'cost', files: ['packages/server/test/api/cost.test.ts'], env: { SIGNALBOX_COST_RUNS: '20' } },
   { name: 'kill', files: ['proofs/kill.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
   { name: 'outages', files: ['proofs/outages.test.ts', 'proofs/recovery.test.ts'], env: { SIGNALBOX_FAULTS: '12' } },
+  { name: 'limits', files: ['proofs/limits.test.ts'], env: { SIGNALBOX_FAULTS: '3' } },
   { name: 'retry', files: ['proofs/retry.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
   { name: 'idempotency', files: ['proofs/idempotency.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'faults', files: ['proofs/faults.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },

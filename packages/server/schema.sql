@@ -651,6 +651,8 @@ create table schedule_runs (
   constraint schedule_runs_organization_id_schedule_id_fkey foreign key (organization_id, schedule_id) references schedules(organization_id, schedule_id) on delete cascade,
   constraint schedule_runs_status_check check ((status = ANY (ARRAY['opened'::text, 'missed'::text, 'failed'::text])))
 );
+-- To find sessions that a schedule opened.
+create index schedule_runs_by_session on schedule_runs (organization_id, session_id) WHERE (session_id IS NOT NULL);
 
 -- The event log. A change inserts into events_pending, without a lock that requests would share. The sequencer moves committed rows
 -- into events, and assigns sequence and hash.
@@ -1233,6 +1235,8 @@ create table model_limits (
   is_removed boolean default false not null,
   -- What the calls of the last minute took, by slices of two seconds: `[[start in ms since 1970, requests, tokens], …]`.
   taken json not null,
+  -- How many have gone in a row while another waited.
+  passed smallint default 0 not null,
   constraint model_limits_pkey primary key (organization_id, environment, model),
   constraint model_limits_organization_id_environment_fkey foreign key (organization_id, environment) references environments(organization_id, name) on delete cascade
 );
@@ -1249,10 +1253,12 @@ create table model_limit_waits (
   tokens bigint not null,
   since timestamptz not null,
   is_granted boolean default false not null,
+  -- Calls that a person waits for go before the others, four for each of them (models/limits/order.ts).
+  is_awaited boolean default true not null,
   constraint model_limit_waits_pkey primary key (organization_id, operation_id),
   constraint model_limit_waits_organization_id_environment_model_fkey foreign key (organization_id, environment, model) references model_limits(organization_id, environment, model) on delete cascade
 );
-create index model_limit_waits_in_order on model_limit_waits (organization_id, environment, model, is_granted, since, operation_id);
+create index model_limit_waits_in_order on model_limit_waits (organization_id, environment, model, is_granted, is_awaited, since, operation_id);
 
 -- Announced ends of models that agents use (agents/model-endings.ts). The first node to insert the row
 -- records the event, so each threshold of an announced day is recorded once.

@@ -1,6 +1,6 @@
 // Sessions that are parked until their models are called again.
 import type { Model } from '@signalbox/contract';
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
 import type { SessionRow } from './session.ts';
@@ -9,6 +9,24 @@ import type { SessionRow } from './session.ts';
 export function waitsForOutage({ waitingFor }: Pick<SessionRow, 'waitingFor'>): boolean {
   const code = waitingFor?.type === 'model' ? waitingFor.error?.code : undefined;
   return code === 'model_unavailable' || code === 'model_timeout';
+}
+
+/** Whether its model call waits for a limit of the environment (models/limits/). */
+export function waitsForLimit({ waitingFor }: Pick<SessionRow, 'waitingFor'>): boolean {
+  return waitingFor?.type === 'model' && waitingFor.error?.code === 'model_limit_reached';
+}
+
+/** Gives its waiting call a place among the calls that a person waits for, by the time at which it began to wait. */
+export function goBeforeOthers({
+  organizationId,
+  sessionId,
+  turn,
+}: Pick<SessionRow, 'organizationId' | 'sessionId' | 'turn'>): Sql {
+  return sql`
+    update model_limit_waits w set is_awaited = true from operations o
+    where o.organization_id = ${organizationId} and o.session_id = ${sessionId} and o.turn = ${turn}
+      and o.kind <> 'tool' and o.status = 'pending'
+      and w.organization_id = ${organizationId} and w.operation_id = o.operation_id and not w.is_awaited`;
 }
 
 /** Lets a node call the models of a parked session now. The caller holds the row's lock. */

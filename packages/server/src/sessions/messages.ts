@@ -10,7 +10,7 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { firstBytes, type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import { addToInbox, requireRoomInQueue } from '../session-rows/inbox.ts';
 import { isOfSource, transcriptSources } from '../session-rows/inherited.ts';
-import { callModelsNow, waitsForOutage } from '../session-rows/parked.ts';
+import { callModelsNow, goBeforeOthers, waitsForLimit, waitsForOutage } from '../session-rows/parked.ts';
 import { addRequester } from '../session-rows/requesters.ts';
 import {
   lockSession,
@@ -62,6 +62,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
       const messageId = await addToInbox(tx, row, message, { wake: ctx.wake, now });
       // A person waits for the end of the present turn from now on.
       if (!steer && waitsForOutage(row)) await callModelsNow(tx, row, { wake: ctx.wake, now });
+      if (!steer && waitsForLimit(row)) await tx.query(goBeforeOthers(row));
       if (steer && !row.stop) {
         await interruptTurn(tx, row, { wake: ctx.wake, now });
         await tx.query(recordEvent(ctx, now, { type: 'session.interrupted', ...sessionEvent(row) }));

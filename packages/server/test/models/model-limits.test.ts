@@ -7,13 +7,16 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { listEnvironments, updateEnvironment } from '../../src/environments/environments.ts';
 import { listEvents } from '../../src/events/events.ts';
+import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { createAvailability } from '../../src/models/availability.ts';
 import { createModelLimits, type ModelLimits } from '../../src/models/limits/model-limits.ts';
 import { type AskModel, ModelFailure } from '../../src/models/model/model.ts';
 import type { Platform } from '../../src/platform.ts';
+import { runDue, runSchedule } from '../../src/schedules/run.ts';
+import { createSchedule } from '../../src/schedules/schedules.ts';
 import { cancelSession, interruptSession } from '../../src/sessions/end-session.ts';
 import { sendMessage } from '../../src/sessions/messages.ts';
-import { getSession } from '../../src/sessions/sessions.ts';
+import { getSession, openSession } from '../../src/sessions/sessions.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { answering, createWorld, httpTool, is, never, outline, type World } from '../support/session-world.ts';
 
@@ -115,6 +118,77 @@ test('two nodes share a limit: 200 calls at 60 a minute wait in order, all are m
   expect(made.at(-1)!.atMs - made[0]!.atMs).toBeLessThan(200_000);
   expect(await limitsNow()).toMatchObject([{ waiting: 0, waitingSince: null }]);
   expect(await world.platform.db.query(sql`select from model_limit_waits`)).toEqual([]);
+});
+
+test('calls that a person waits for go before those of schedules and of keys for no end user, which have every fifth turn', async () => {
+  const { ask, made } = provider();
+  await limit({ model: '*', requestsPerMinute: 5 });
+  await node(ask);
+  const agentId = await world.agent();
+  const byKey = async (more: object = {}) => {
+    const ctx = { ...world.ctx, keyId: newUuid() };
+    return (await openSession(ctx, { agentId, environment: 'production', input: 'go', ...more })).session.sessionId;
+  };
+  const before = [await byKey(), ...(await open(agentId, 4))];
+  await passUntilCount('idle', 5);
+
+  const batch: string[] = [];
+  for (let n = 0; n < 7; n++) batch.push(await byKey());
+  const endUser = { id: 'customer' };
+  const at = new Date(clock.now().getTime() + 1_000);
+  const input = { agentId, environment: 'production', input: 'go', endUser, at: at.toISOString(), closeOnIdle: false };
+  const { schedule } = await createSchedule(world.ctx, input);
+  const scheduleId = uuidOf('sch', schedule.scheduleId);
+  await clock.advance(1_000);
+  const run = await runDue(world.platform, { organizationId: world.organizationId, scheduleId, nextAt: at });
+  const scheduled = (run!.outcome as { sessionId: string }).sessionId;
+  const manual = (await runSchedule(world.ctx, { scheduleId: schedule.scheduleId })).run.sessionId!;
+  await passUntilCount('waiting', 9);
+  // Its person waits from now on, and it began to wait before the others.
+  await sendMessage(world.ctx, { sessionId: batch[6]!, content: 'And?', onBusy: 'queue' });
+  const forEndUser = await byKey({ endUser });
+  await sendMessage({ ...world.ctx, keyId: newUuid() }, { sessionId: before[0]!, content: 'more' });
+  made.length = 0;
+  await passUntilCount('idle', 15);
+  const inTurn = made.map(({ sessionId }) => sessionId);
+  const turns = [inTurn.slice(0, 5), inTurn.slice(5, 10)];
+  const expected = [
+    [batch[6]!, manual, forEndUser, before[0]!, batch[0]!],
+    [batch[6]!, batch[1]!, batch[2]!, batch[3]!, batch[4]!],
+  ];
+  expect(turns.map((one) => one.toSorted())).toEqual(expected.map((one) => one.toSorted()));
+  expect(inTurn.slice(10).toSorted()).toEqual([batch[5]!, scheduled].toSorted());
+});
+
+test('what a call has used counts although the database failed when it was to be stored', async () => {
+  let failures = 0;
+  const platform = await world.anotherNode({
+    over: async (db) => ({
+      ...db,
+      transaction: async (run) =>
+        failures-- > 0 ? Promise.reject(new Error('The database is away.')) : db.transaction(run),
+    }),
+  });
+  const limits = createModelLimits(platform);
+  stops.push(limits);
+  const made: number[] = [];
+  const ask: AskModel = async function* () {
+    made.push(clock.now().getTime());
+    yield { type: 'text', delta: 'ok' };
+    // The look that would store what the first has used, and the next one.
+    if (made.length === 1) failures = 2;
+    yield { type: 'finish', reason: 'endTurn', usage: { inputTokens: 2_900, outputTokens: 50, cachedTokens: 0 } };
+  };
+  await limit({ model: '*', tokensPerMinute: 3_000 });
+  await limits.start();
+  await world.work({ ask: limits.within(ask) });
+  const agentId = await world.agent();
+  await world.open(agentId);
+  await passUntilCount('idle', 1);
+  await clock.passUntil(() => failures < 0);
+  await world.open(agentId);
+  await passUntilCount('idle', 2);
+  expect(made[1]! - made[0]!).toBeGreaterThan(55_000);
 });
 
 describe('a session that waits for a limit', () => {

@@ -1,6 +1,7 @@
 // One limit on this node: the calls that ask, and the next look while calls wait for it, here or on other nodes.
 //
-// There is one look at a time, for all calls that have asked meanwhile. Nothing is kept between looks, so any node may stop at any time.
+// There is one look at a time, for all calls that have asked meanwhile. Nothing but corrections of estimates is kept between looks, and only
+// after a look that failed, so any node may stop at any time.
 import { OVER } from '../../lib/aborted.ts';
 import { coalesced } from '../../lib/coalesced.ts';
 import type { Platform } from '../../platform.ts';
@@ -42,6 +43,8 @@ export function createLimitQueue(
       schedule(nextMs);
     } catch (error) {
       for (const { result } of asked) result.reject(error);
+      // The calls that asked fail and ask again, but what others have used would be lost.
+      corrections = [...corrected, ...corrections];
       log.warn({ err: error }, 'looking at a limit of model calls failed; retrying');
       schedule(now.getTime() + RETRY_MS);
     }
