@@ -53,7 +53,7 @@ function dialectProblem({ $schema }: SchemaObject): string | undefined {
 }
 
 function problemOf(schema: SchemaObject): string | undefined {
-  if (!metaSchema.Check(schema)) return `is not a JSON Schema${placeOfError(schema)}`;
+  if (!metaSchema().Check(schema)) return `is not a JSON Schema${placeOfError(schema)}`;
   const wrong = patternProblem(patternsIn(schema, '', false));
   if (wrong) return wrong;
   const document = new SchemaDocument(schema);
@@ -158,7 +158,7 @@ const size = { type: 'integer', minimum: 0 };
 const typeName = { enum: ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'] };
 
 /** What the keywords may contain. Anything else in a schema is data, and not restricted. */
-const metaSchema = Schema.Compile({
+const keywords = {
   type: ['object', 'boolean'],
   properties: {
     $id: { type: 'string' },
@@ -210,10 +210,18 @@ const metaSchema = Schema.Compile({
     exclusiveMaximum: { type: ['number', 'boolean'] },
     multipleOf: { type: 'number', exclusiveMinimum: 0 },
   },
-});
+};
+
+let compiled: ReturnType<typeof Schema.Compile> | undefined;
+
+/** Compiled with the first schema, not with the start. */
+function metaSchema() {
+  compiled ??= Schema.Compile(keywords);
+  return compiled;
+}
 
 function placeOfError(broken: SchemaObject): string {
-  const [, errors] = metaSchema.Errors(broken);
+  const [, errors] = metaSchema().Errors(broken);
   const [error] = errors;
   if (!error?.instancePath) return '';
   const allowed = error.keyword === 'enum' ? (error.params.allowedValues as unknown[]) : undefined;

@@ -1,10 +1,12 @@
 // A refusal names the field that is wrong and says what would be right, and nothing beside it.
 import { providerFacts, type Route, routes, type SchemaObject } from '@signalbox/contract';
+import { Compile } from 'typebox/compile';
 import { Errors } from 'typebox/schema';
 import { expect, test, vi } from 'vitest';
 import type { ApiError } from '../../lib/api-error.ts';
 import { validatorOf } from './validate.ts';
 
+vi.mock('typebox/compile', { spy: true });
 vi.mock('typebox/schema', { spy: true });
 
 function refusal(operation: keyof typeof routes, body: unknown, query: object = {}, params: object = {}): unknown {
@@ -21,6 +23,15 @@ const mcp = (approval: unknown) =>
   agent({ tools: [{ type: 'mcp', name: 'crm', url: 'https://crm.example.com/mcp', approval }] });
 
 const policies = '"always", "never", "once", { "when": <JSON Schema> } or { "policy": …, "by": … }';
+
+test('a route’s schemas are compiled with its first request, and once', () => {
+  const validate = Object.values<Route>(routes).map(validatorOf);
+  expect(Compile).not.toHaveBeenCalled();
+  const createAgent = validate[Object.keys(routes).indexOf('createAgent')]!;
+  for (const name of ['First', 'Second']) createAgent({ params: {}, query: {}, body: agent({ name }) });
+  // The query’s and the body’s.
+  expect(Compile).toHaveBeenCalledTimes(2);
+});
 
 test.each([
   ['a policy of one tool that is none', { find: 'sometimes' }, 'find', 'must be one of "always", "never", "once"'],
