@@ -695,9 +695,13 @@ create table event_heads (
   latest_at timestamptz,
   late_ms bigint default 0 not null,
   pending_from uuid default '00000000-0000-0000-0000-000000000000'::uuid not null,
+  -- The last record of the event log after which all sessions can be found (sessions/search/update.ts).
+  searched bigint default 0 not null,
   constraint event_heads_pkey primary key (organization_id),
   constraint event_heads_organization_id_fkey foreign key (organization_id) references organizations(organization_id)
 );
+-- The organizations with sessions to make searchable: few, however many organizations there are.
+create index event_heads_to_search on event_heads (organization_id) WHERE (searched < sequence);
 
 -- When a refusal with this code was last recorded for a key or user. It limits the rate, so a flood of requests can't fill the log.
 create table access_denials (

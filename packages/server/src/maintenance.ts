@@ -3,30 +3,31 @@
 import { organizationsWithEndings, recordEndings } from './agents/model-endings.ts';
 import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from './analytics/fold.ts';
 import { alertBudgets, organizationsWithBudgets } from './budgets/alerts.ts';
+import { createRound, type Page } from './db/rounds.ts';
 import { type ErasurePlatform, eraseEndUsers, organizationsWithErasures } from './end-users/erase.ts';
 import { dropAccessDenials } from './events/denied.ts';
-import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
+import { dropEvents, hasOldEvents } from './events/retention.ts';
 import { findPendingRecords, PENDING_PAGE_SIZE, sequenceInBackground } from './events/sequencer.ts';
 import { purgeFiles } from './files/purge.ts';
-import { dropUnusedFiles } from './files/retention.ts';
+import { dropUnusedFiles, hasOldFiles } from './files/retention.ts';
 import { dropExpiredResponses } from './http/idempotency/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
 import { OVER } from './lib/aborted.ts';
 import { exponentialMs } from './lib/back-off.ts';
 import { formatId } from './lib/ids.ts';
 import { paced } from './lib/paced.ts';
-import { reachableOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
 import { dropExpiredShares } from './sessions/reading/shares.ts';
-import { dropOldSessions } from './sessions/retention/retention.ts';
-import { createSearchUpdates, organizationsToUpdate } from './sessions/search/update.ts';
+import { dropOldSessions, hasOldSessions } from './sessions/retention/retention.ts';
+import { createSearchUpdates, ORGANIZATIONS_PAGE, organizationsToUpdate } from './sessions/search/update.ts';
 import { compactUsage, organizationsToCompact } from './usage/compact.ts';
 import {
   clearSessions,
   deletedSubscriptions,
   dropDeliveries,
   dropPending,
+  hasOldDeliveries,
   subscriptionsWithDeliveries,
 } from './webhooks/retention.ts';
 
@@ -53,11 +54,14 @@ const ENDINGS_EVERY_MS = 3600_000;
 const FOLD_EVERY_MS = 300_000;
 // Retention is measured in days, so an hour does not matter.
 const DROP_EVERY_MS = 3600_000;
+// The pause between the pages of a round through all organizations: a round of 50,000 takes most of an hour.
+const PAGE_EVERY_MS = 60_000;
 // The first wait after a failure, which doubles up to the usual one.
 const RETRY_MS = 5_000;
 const DAY_MS = 24 * 3600 * 1000;
 
-type Outcome = 'done' | 'failed';
+/** `more`: a part of the work is done, and the next one follows. */
+type Outcome = 'done' | 'failed' | 'more';
 
 interface Kept {
   eventsKeptDays: number;
@@ -85,7 +89,8 @@ export function createUpkeep(
         return 'failed';
       });
       failures = outcome === 'failed' ? failures + 1 : 0;
-      const pauseMs = failures > 0 ? exponentialMs(failures, RETRY_MS, ms) : ms;
+      const usualMs = outcome === 'more' ? PAGE_EVERY_MS : ms;
+      const pauseMs = failures > 0 ? exponentialMs(failures, RETRY_MS, usualMs) : usualMs;
       await clock.sleep(pauseMs, stopping.signal).catch(() => {});
     }
   }
@@ -115,11 +120,25 @@ export function createUpkeep(
     return hasFailed || unreached.length > 0 ? 'failed' : 'done';
   }
 
-  async function eachOfAll(what: string, act: (organizationId: string) => Promise<unknown>): Promise<Outcome> {
-    const { organizationIds, areAll } = await reachableOrganizations(platform);
-    const outcome = await eachOf(organizationIds, what, act);
-    return areAll ? outcome : 'failed';
+  /** Rounds through all organizations. What has failed is repeated in the next round, which then begins soon. */
+  function inRounds(
+    what: string,
+    nextPage: () => Promise<Page>,
+    act: (organizationId: string) => Promise<unknown>,
+  ): () => Promise<Outcome> {
+    let hasFailed = false;
+    return async () => {
+      const { organizationIds, isLast, isComplete } = await nextPage();
+      const outcome = await eachOf(organizationIds, what, act);
+      hasFailed ||= outcome === 'failed' || !isComplete;
+      if (!isLast) return 'more';
+      const whole = hasFailed ? 'failed' : 'done';
+      hasFailed = false;
+      return whole;
+    };
   }
+
+  const daysAgo = (days: number) => new Date(clock.now().getTime() - days * DAY_MS);
 
   const pendingRecords = paced(clock, () => findPendingRecords(platform), {
     again: ({ length }) => length >= PENDING_PAGE_SIZE,
@@ -132,8 +151,11 @@ export function createUpkeep(
   }
 
   const searchUpdates = createSearchUpdates(platform);
+  const toUpdate = paced(clock, () => organizationsToUpdate(platform), {
+    again: ({ length }) => length >= ORGANIZATIONS_PAGE,
+  });
   async function makeSearchable(): Promise<Outcome> {
-    return eachOf(await organizationsToUpdate(platform), 'making sessions searchable', (organizationId) =>
+    return eachOf((await toUpdate()) ?? [], 'making sessions searchable', (organizationId) =>
       searchUpdates.update(organizationId, stopping.signal),
     );
   }
@@ -171,42 +193,44 @@ export function createUpkeep(
     return outcome;
   }
 
-  async function dropOldEvents(): Promise<Outcome> {
-    const before = new Date(clock.now().getTime() - eventsKeptDays * DAY_MS);
-    return eachOf(await organizationsToDropEvents(platform, before), 'deleting old events', async (organizationId) => {
-      while (!stopping.signal.aborted && (await dropEvents(db, organizationId, before)));
-    });
-  }
+  const dropOldEvents = inRounds(
+    'deleting old events',
+    createRound(platform, 'old events', (id, within) => hasOldEvents(id, daysAgo(eventsKeptDays), within)),
+    async (organizationId) => {
+      while (!stopping.signal.aborted && (await dropEvents(db, organizationId, daysAgo(eventsKeptDays))));
+    },
+  );
 
-  async function dropOldDeliveries(): Promise<Outcome> {
-    const before = new Date(clock.now().getTime() - deliveriesKeptDays * DAY_MS);
-    return eachOfAll('deleting old deliveries', async (organizationId) => {
+  const dropOldDeliveries = inRounds(
+    'deleting old deliveries',
+    createRound(platform, 'old deliveries', (id, within) => hasOldDeliveries(id, daysAgo(deliveriesKeptDays), within)),
+    async (organizationId) => {
       const { signal } = stopping;
       for (const webhookSubscriptionId of await subscriptionsWithDeliveries(db, organizationId)) {
-        await dropDeliveries(db, { organizationId, webhookSubscriptionId }, before, signal);
+        await dropDeliveries(db, { organizationId, webhookSubscriptionId }, daysAgo(deliveriesKeptDays), signal);
       }
       for (const webhookSubscriptionId of await deletedSubscriptions(db, organizationId)) {
         await clearSessions(db, { organizationId, webhookSubscriptionId }, signal);
         await dropPending(db, { organizationId, webhookSubscriptionId }, signal);
       }
-    });
-  }
+    },
+  );
 
-  async function dropSessions(): Promise<Outcome> {
-    return eachOfAll('deleting old sessions', (organizationId) =>
-      dropOldSessions(platform, organizationId, sessionsKeptDays, stopping.signal),
-    );
-  }
+  const dropSessions = inRounds(
+    'deleting old sessions',
+    createRound(platform, 'old sessions', (id, within) => hasOldSessions(id, sessionsKeptDays, clock.now(), within)),
+    (organizationId) => dropOldSessions(platform, organizationId, sessionsKeptDays, stopping.signal),
+  );
+
+  const dropFiles = inRounds(
+    'deleting unused files',
+    createRound(platform, 'unused files', (id, within) => hasOldFiles(id, filesKeptDays, clock.now(), within)),
+    (organizationId) => dropUnusedFiles(platform, organizationId, filesKeptDays, stopping.signal),
+  );
 
   async function erase(): Promise<Outcome> {
     return eachOf(await organizationsWithErasures(platform), 'erasing end users', (organizationId) =>
       eraseEndUsers(platform, organizationId, stopping.signal),
-    );
-  }
-
-  async function dropFiles(): Promise<Outcome> {
-    return eachOfAll('deleting unused files', (organizationId) =>
-      dropUnusedFiles(platform, organizationId, filesKeptDays, stopping.signal),
     );
   }
 

@@ -8,9 +8,11 @@
 // therefore no definition: it is not listed, and no session can be opened with it otherwise.
 import { createHash } from 'node:crypto';
 import { type Draft, type FieldError, type Input, type Result, toolNameOf, unusableScopes } from '@signalbox/contract';
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
+import { areThere } from '../db/rounds.ts';
+import type { Within } from '../db/shards.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { isDraft } from '../lib/draft-version.ts';
@@ -142,6 +144,14 @@ export async function getSessionDraft(
   if (pinnedVersion === null || !isDraft(pinnedVersion)) throw notFound('draft');
   const { mocks = {}, ...definition } = await readDefinition(ctx.db, organizationId, agentId, pinnedVersion);
   return { draft: { definition, mocks } };
+}
+
+/** Whether an organization may have drafts that no session runs any more, for rounds through all of them. */
+export function hasOldDrafts(organizationId: Sql, now: Date, within: Within): Sql {
+  return areThere(sql`
+    from agent_drafts d
+    where d.organization_id = ${organizationId} and d.used_at < ${new Date(now.getTime() - UNUSED_MS)}
+      ${within(sql`d.organization_id`)}`);
 }
 
 /** Deletes the drafts that no session runs any more. */

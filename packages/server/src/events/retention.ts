@@ -1,22 +1,19 @@
 // Deletes old records. Only records at the front of the log are deleted, so the rest is still one chain. The hash of the last deleted
 // record is kept as the chain's anchor (event_heads); the first remaining record has it as its `previousHash`.
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
-import type { Platform } from '../platform.ts';
+import { areThere } from '../db/rounds.ts';
+import type { Within } from '../db/shards.ts';
 
 // The head's row stays locked, and the sequencer waits for it.
 const BATCH = 1_000;
 
-/** Organizations whose oldest record is older than `before`, for the background pass. One look-up by key for each. */
-export async function organizationsToDropEvents({ shards }: Pick<Platform, 'shards'>, before: Date): Promise<string[]> {
-  const { rows } = await shards.query<{ organizationId: string }>(
-    'looking for old event records',
-    (within) => sql`
-    select h.organization_id as "organizationId" from event_heads h
+/** Whether the oldest record of an organization is older than `before`, for rounds through all of them. */
+export function hasOldEvents(organizationId: Sql, before: Date, within: Within): Sql {
+  return areThere(sql`
+    from event_heads h
     join events e on e.organization_id = h.organization_id and e.sequence = h.anchor_sequence + 1
-    where e.occurred_at < ${before} ${within(sql`h.organization_id`)} limit 1000`,
-  );
-  return rows.map(({ organizationId }) => organizationId);
+    where h.organization_id = ${organizationId} and e.occurred_at < ${before} ${within(sql`h.organization_id`)}`);
 }
 
 /** Deletes a batch from the front, up to the first record to keep. Returns whether the batch was full. */

@@ -3,6 +3,8 @@
 import type { Uploader } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
+import { areThere } from '../db/rounds.ts';
+import type { Within } from '../db/shards.ts';
 import type { Platform } from '../platform.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -10,6 +12,17 @@ const BATCH = 200;
 /** Not less than a day: see message-files.ts. */
 const UNSENT_KEPT_DAYS = 1;
 const ERASED: Uploader = { type: 'end_user', id: null, name: 'End user' };
+
+/** Whether an organization may have files to delete, for rounds through all of them. */
+export function hasOldFiles(organizationId: Sql, keptDays: number, now: Date, within: Within): Sql {
+  const isThere = (days: number, which: Sql) =>
+    areThere(sql`
+      from files f
+      where f.organization_id = ${organizationId} and f.purge_after is null
+        and f.used_at < ${new Date(now.getTime() - days * DAY_MS)} ${which} ${within(sql`f.organization_id`)}`);
+  const isUnsent = sql`and f.is_unsent and f.uploaded_by is not null`;
+  return sql`${isThere(keptDays, empty)} or ${isThere(UNSENT_KEPT_DAYS, isUnsent)}`;
+}
 
 /** For one organization. */
 export async function dropUnusedFiles(

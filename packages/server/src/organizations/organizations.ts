@@ -3,7 +3,6 @@ import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
 import { firstHash } from '../events/sequencer.ts';
 import { newUuid } from '../lib/ids.ts';
-import type { Platform } from '../platform.ts';
 
 /** The environments that every organization starts with. */
 const firstEnvironments = ['production', 'staging'];
@@ -36,18 +35,6 @@ export function allOrganizations(db: Db): Promise<Organization[]> {
   return db.query<Organization>(
     sql`select organization_id as "organizationId", name from organizations order by organization_id`,
   );
-}
-
-/** Like `allOrganizations`, for work in the background: the organizations whose shards can be reached. */
-export async function reachableOrganizations({
-  shards,
-}: Pick<Platform, 'shards'>): Promise<{ organizationIds: string[]; areAll: boolean }> {
-  const { rows, isComplete } = await shards.query<{ organizationId: string }>(
-    'looking for organizations',
-    (within) => sql`
-    select organization_id as "organizationId" from organizations where true ${within()} order by organization_id`,
-  );
-  return { organizationIds: rows.map(({ organizationId }) => organizationId), areAll: isComplete };
 }
 
 /** Returns the first organization, and creates it if there is none. Two nodes that start at once create one. */

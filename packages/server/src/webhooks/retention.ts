@@ -2,17 +2,61 @@
 // twice or skipped without them. A delivery that is to be sent again stays.
 //
 // Also clears what still waited for a subscription when it was deleted, so that deleting a subscription takes constant time.
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
+import { areThere } from '../db/rounds.ts';
+import type { Within } from '../db/shards.ts';
 import { firstUuidOf } from '../lib/ids.ts';
 
 // The number of rows that one statement locks and writes, which takes a few milliseconds.
 const BATCH = 1_000;
+const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
 interface Subscription {
   organizationId: string;
   webhookSubscriptionId: string;
+}
+
+/**
+ * Whether an organization may have deliveries to delete, or a deleted subscription with anything left, for rounds through all of them. Of
+ * each subscription, it looks at the oldest delivery, and at the next subscription that something is left of.
+ */
+export function hasOldDeliveries(organizationId: Sql, before: Date, within: Within): Sql {
+  const isLeftOf = (next: Sql) =>
+    areThere(sql`
+      from (
+        select w.organization_id, w.webhook_subscription_id as id from webhook_subscriptions w
+        where w.organization_id = ${organizationId} ${within(sql`w.organization_id`)}
+        union all select ${organizationId}, ${BEFORE_ALL}::uuid) k
+      cross join lateral (${next} limit 1) next
+      where not exists (
+        select 1 from webhook_subscriptions w
+        where w.organization_id = ${organizationId} and w.webhook_subscription_id = next.id
+          ${within(sql`w.organization_id`)})`);
+  const ofSubscriptions = areThere(sql`
+    from webhook_subscriptions w
+    cross join lateral (
+      select d.delivery_id from webhook_deliveries d
+      where d.organization_id = w.organization_id and d.webhook_subscription_id = w.webhook_subscription_id
+        ${within(sql`d.organization_id`)}
+      order by d.delivery_id limit 1) oldest
+    where w.organization_id = ${organizationId} and oldest.delivery_id < ${firstUuidOf(before)}
+      ${within(sql`w.organization_id`)}`);
+  const deliveries = isLeftOf(sql`
+    select d.webhook_subscription_id as id from webhook_deliveries d
+    where d.organization_id = k.organization_id and d.webhook_subscription_id > k.id ${within(sql`d.organization_id`)}
+    order by d.webhook_subscription_id`);
+  const sessions = isLeftOf(sql`
+    select s.delivery_subscription_id as id from sessions s
+    where s.organization_id = k.organization_id and s.delivery_due and s.delivery_subscription_id > k.id
+      ${within(sql`s.organization_id`)}
+    order by s.delivery_subscription_id`);
+  const pending = isLeftOf(sql`
+    select d.webhook_subscription_id as id from pending_deliveries d
+    where d.organization_id = k.organization_id and d.webhook_subscription_id > k.id ${within(sql`d.organization_id`)}
+    order by d.webhook_subscription_id`);
+  return sql`${ofSubscriptions} or ${deliveries} or ${sessions} or ${pending}`;
 }
 
 /** The subscriptions, including deleted ones, that have deliveries: one index look-up for each subscription, not each delivery. */

@@ -3,8 +3,10 @@
 // A session is deleted together with its children, once the last of them has ended (delete-ended.ts), and last the messages, except those
 // that forks inherit (kept-transcripts.ts): a session that can still be forked has all of them. The next pass resumes an interrupted one.
 // No open session is touched, so no append waits. Two nodes may do it at the same time.
-import sql from 'sql-template-tag';
-import { dropUnusedDrafts } from '../../agents/drafts.ts';
+import sql, { empty, type Sql } from 'sql-template-tag';
+import { dropUnusedDrafts, hasOldDrafts } from '../../agents/drafts.ts';
+import { areThere } from '../../db/rounds.ts';
+import type { Within } from '../../db/shards.ts';
 import type { Platform } from '../../platform.ts';
 import { deleteEndedSessions } from './delete-ended.ts';
 import { trimDueTranscripts } from './kept-transcripts.ts';
@@ -19,6 +21,40 @@ interface RetentionRule {
   environment: string;
   /** Null if the environment sets no limit, or was deleted. */
   keepDays: number | null;
+}
+
+/**
+ * Whether an organization may have sessions, messages or drafts to delete, for rounds through all of them. Of each environment, it looks at
+ * the session that ended first. Deleted environments have no limit of their own: `keptDays` applies to them.
+ */
+export function hasOldSessions(organizationId: Sql, keptDays: number | undefined, now: Date, within: Within): Sql {
+  const ofDeletedEnvironments = areThere(sql`
+    from (
+      select e.organization_id, e.name from environments e
+      where e.organization_id = ${organizationId} ${within(sql`e.organization_id`)}
+      union all select ${organizationId}, '') k
+    cross join lateral (
+      select s.environment from sessions s
+      where s.organization_id = k.organization_id and s.ended_at is not null and s.root_session_id is null
+        and s.environment > k.name ${within(sql`s.organization_id`)}
+      order by s.environment limit 1) next
+    where not exists (
+      select 1 from environments x
+      where x.organization_id = ${organizationId} and x.name = next.environment ${within(sql`x.organization_id`)})`);
+  const ofEnvironments = areThere(sql`
+    from environments e
+    cross join lateral (
+      select s.ended_at from sessions s
+      where s.organization_id = e.organization_id and s.environment = e.name and s.ended_at is not null
+        and s.root_session_id is null ${within(sql`s.organization_id`)}
+      order by s.ended_at limit 1) oldest
+    where e.organization_id = ${organizationId} ${within(sql`e.organization_id`)} and oldest.ended_at
+      <= ${now}::timestamptz - least(${keptDays ?? null}::integer, e.keep_sessions_days) * interval '24 hours'`);
+  const messages = areThere(sql`
+    from kept_transcripts k where k.organization_id = ${organizationId} and k.due ${within(sql`k.organization_id`)}`);
+  return sql`
+    ${ofEnvironments} ${keptDays === undefined ? empty : sql`or ${ofDeletedEnvironments}`} or ${messages}
+    or ${hasOldDrafts(organizationId, now, within)}`;
 }
 
 /** For one organization. `keptDays`: set by the operator; undefined: only the limits of environments apply. */

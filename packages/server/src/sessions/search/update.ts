@@ -5,7 +5,8 @@
 // writes their rows and how far it came in one transaction; a crash repeats what was not written. Words are collected before that
 // transaction, because it takes processor time in proportion to the texts, and meanwhile no transaction should keep rows locked and
 // old versions of rows alive. Of two nodes at the same position one writes, and the other discards what it has. Sessions from before
-// the table existed are added newest first, when there are no records to read.
+// the table existed are added newest first, when there are no records to read. When all are there, event_heads gets the number of the
+// last record that was read: an index has the organizations whose log goes further, so the others cost nothing.
 //
 // Deleting a session deletes its row by the foreign key.
 import type { MessagePart, Session } from '@signalbox/contract';
@@ -29,15 +30,16 @@ const MAX_READ_BYTES = 256 * 1024;
 // Sorts after every other one.
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** Organizations whose sessions have changed, or are not all there yet. */
+export const ORGANIZATIONS_PAGE = 1_000;
+
+/** Organizations whose sessions have changed, or are not all there yet; at most ORGANIZATIONS_PAGE from each database server. */
 export async function organizationsToUpdate({ shards }: Pick<Platform, 'shards'>): Promise<string[]> {
   const { rows } = await shards.query<{ organizationId: string }>(
     'looking for sessions to make searchable',
     (within) => sql`
     select h.organization_id as "organizationId" from event_heads h
-    left join session_search_progress p on p.organization_id = h.organization_id
-    where (p.organization_id is null or p.sequence < h.sequence or p.added_from is not null) ${within(sql`h.organization_id`)}
-    limit 1000`,
+    where h.searched < h.sequence ${within(sql`h.organization_id`)}
+    order by h.organization_id limit ${ORGANIZATIONS_PAGE}`,
   );
   return rows.map(({ organizationId }) => organizationId);
 }
@@ -94,7 +96,7 @@ export async function updateSearch(db: Db, organizationId: string): Promise<Outc
     if (!(await advance({ ...progress, sequence }, ids, replaced))) return 'overtaken';
   }
   if (records.length === RECORDS) return 'more';
-  if (progress.addedFrom === null) return 'done';
+  if (progress.addedFrom === null) return finish();
 
   const old = await db.query<{ sessionId: string }>(sql`
     select s.session_id as "sessionId" from sessions s
@@ -106,7 +108,15 @@ export async function updateSearch(db: Db, organizationId: string): Promise<Outc
     if (!(await advance({ ...progress, addedFrom: some.at(-1)! }, some, new Set()))) return 'overtaken';
   }
   if (ids.length === OLD_SESSIONS) return 'more';
-  return (await advance({ ...progress, addedFrom: null }, [], new Set())) ? 'done' : 'overtaken';
+  return (await advance({ ...progress, addedFrom: null }, [], new Set())) ? finish() : 'overtaken';
+
+  /** The organization is not looked at any more until its log has further records. */
+  async function finish(): Promise<Outcome> {
+    await db.execute(sql`
+      update event_heads set searched = ${progress.sequence}
+      where organization_id = ${organizationId} and searched < ${progress.sequence}`);
+    return 'done';
+  }
 }
 
 /** With the last record of the event log that retention has deleted. Undefined if the organization has no event log. */
