@@ -161,6 +161,7 @@ export function createFeed(db: Db, ids: readonly string[]): Feed {
         publish: () => {},
         subscribe: () => () => {},
         subscribeToEnvironment: () => () => {},
+        follow: () => {},
         hintCounts: () => ({ here: new Map(), elsewhere: new Map() }),
         close: async () => {},
       },

@@ -13,6 +13,7 @@ import { floor } from './floor.ts';
 import { forks } from './forks.ts';
 import { growth } from './growth.ts';
 import { lists } from './lists.ts';
+import { manyNodes } from './many-nodes.ts';
 import { nodes } from './nodes.ts';
 import { parked } from './parked.ts';
 import { sessions } from './sessions.ts';
@@ -41,6 +42,7 @@ const benchmarks = [
   tokens,
   twoNodes,
   nodes,
+  manyNodes,
   parked,
   back,
   growth,
