@@ -122,7 +122,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   };
   try {
     await requireFreePorts(config);
-    const base = await startPlatform(config, log, overrides, stops);
+    const base = await startPlatform(config, log, { ...overrides, nodeId }, stops);
     return { ...(await startRoles(config, base, { ...overrides, nodeId }, stops)), stop };
   } catch (error) {
     await stop();
@@ -144,7 +144,7 @@ interface Base {
 async function startPlatform(
   config: Config,
   log: Log,
-  { clock = systemClock, egress: ways }: Overrides,
+  { nodeId, clock = systemClock, egress: ways }: Overrides & { nodeId: string },
   stops: (() => Promise<unknown>)[],
 ): Promise<Base> {
   const vault = createVault(config.masterKeys ?? (await loadMasterKeys(config.dataDir)));
@@ -167,7 +167,7 @@ async function startPlatform(
     : undefined;
   stops.push(async () => tracing?.stop());
   const metrics = createMetrics();
-  const wake = createWake({ db: direct, log, clock, acrossNodes: config.databaseUrl !== undefined });
+  const wake = createWake({ db: direct, log, clock, nodeId, acrossNodes: config.databaseUrl !== undefined });
   stops.push(() => wake.close());
   const egress = createEgress({
     policy: config.egress,

@@ -18,6 +18,7 @@ import { OVER } from '../lib/aborted.ts';
 import { coalesced } from '../lib/coalesced.ts';
 import { createFairShare } from '../lib/fair-share.ts';
 import type { Platform } from '../platform.ts';
+import { environmentKey } from '../wake/followers.ts';
 import type { Hints } from '../wake/hints.ts';
 import {
   type ClaimableSubscription,
@@ -173,7 +174,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
           onCapacity: (sender) => run('looking for due sessions failed', () => scan([sender])),
         });
       senders.set(assignment.webhookSubscriptionId, sender);
-      senderByEnvironment.set(environmentKey(assignment.organizationId, assignment.environment), sender);
+      senderByEnvironment.set(environmentKey(assignment), sender);
       taken.push(sender);
     }
     await scan(taken);
@@ -181,7 +182,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
 
   function forget(id: string, sender: Sender): void {
     senders.delete(id);
-    const key = environmentKey(sender.assignment.organizationId, sender.assignment.environment);
+    const key = environmentKey(sender.assignment);
     if (senderByEnvironment.get(key) === sender) senderByEnvironment.delete(key);
   }
 
@@ -242,10 +243,17 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     for (const { health, update } of failures.flatMap(({ items }) => items)) health.restoreUpdate(update);
   }
 
-  function applyHint(hint: Hints['journal'] | undefined): void {
+  function applyHint(hint: Hints['journal'] | undefined, from: string | undefined): void {
     if (stopping.signal.aborted || senders.size === 0) return;
-    if (hint) senderByEnvironment.get(environmentKey(hint.organizationId, hint.environment))?.committed(hint);
+    if (hint) committed(hint, from);
     else run('looking for due sessions failed', () => scan(senders.values()));
+  }
+
+  function committed(hint: Hints['journal'], from: string | undefined): void {
+    const sender = senderByEnvironment.get(environmentKey(hint));
+    if (!sender) return;
+    if (from !== undefined) wake.follow(sender.assignment, from);
+    sender.committed(hint);
   }
 
   function applyChange(hint: Hints['subscription'] | undefined): void {
@@ -311,8 +319,4 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
 
 function organizationOf({ organizationId }: ClaimableSubscription): string {
   return organizationId;
-}
-
-function environmentKey(organizationId: string, environment: string): string {
-  return `${organizationId} ${environment}`;
 }

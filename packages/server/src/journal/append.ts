@@ -44,6 +44,8 @@ export type Patch = readonly Sql[];
 export interface Transition {
   runs: readonly ChunkRun[];
   patch: Patch;
+  /** They are a part of a response under way. */
+  isText?: boolean;
   /** What more must be true of the row. */
   conditions?: readonly Sql[];
   statements?: readonly Sql[];
@@ -81,7 +83,7 @@ export async function commitTransition(
 function planTransition(
   platform: Pick<Platform, 'live' | 'wake' | 'metrics'>,
   head: JournalHead,
-  { runs, patch, conditions = [], statements = [], now }: Transition,
+  { runs, patch, isText = false, conditions = [], statements = [], now }: Transition,
 ): { statements: Sql[]; done: () => void } {
   const segments: Segment[] = [];
   let { turn, nextSeq } = head;
@@ -112,7 +114,7 @@ function planTransition(
     done() {
       head.turn = turn;
       head.nextSeq = nextSeq;
-      announceCommit(platform, 'transition', head, previous, segments);
+      announceCommit(platform, { path: 'transition', isText }, head, previous, segments);
     },
   };
 }
@@ -131,11 +133,11 @@ export function insertSegment(owner: { organizationId: string; sessionId: string
 
 /**
  * Shows committed segments to readers: those of this node receive them, other nodes a hint. Every append ends here, after its
- * commit. `previous` is where the journal ended before.
+ * commit. `isText`: they are a part of a response under way. `previous` is where the journal ended before.
  */
 export function announceCommit(
   { live, wake, metrics }: Pick<Platform, 'live' | 'wake' | 'metrics'>,
-  path: 'transition' | 'text',
+  { path, isText }: { path: 'transition' | 'text'; isText: boolean },
   owner: Pick<JournalHead, 'organizationId' | 'environment' | 'sessionId'>,
   previous: Position,
   segments: readonly Segment[],
@@ -144,5 +146,5 @@ export function announceCommit(
   for (const { seqFrom, seqTo } of segments) metrics.appendChunks.inc({ path }, seqTo - seqFrom + 1);
   const { organizationId, environment, sessionId } = owner;
   live.committed(sessionId, previous, segments);
-  wake.publish('journal', { organizationId, environment, sessionId, commit: { previous, segments } });
+  wake.publish('journal', { organizationId, environment, sessionId, isText, commit: { previous, segments } });
 }

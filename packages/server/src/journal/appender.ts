@@ -194,7 +194,7 @@ export function createAppender(
       createdAt: now,
     };
     head.nextSeq = segment.seqTo + 1;
-    announceCommit(platform, 'text', head, previous, [segment]);
+    announceCommit(platform, { path: 'text', isText: true }, head, previous, [segment]);
   }
 
   /**

@@ -224,6 +224,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     feeds.set(head.sessionId, feed);
     moveEnd(feed, head.position);
     feed.isOver ||= head.ended;
+    if (head.nodeId !== null) wake.follow(head, head.nodeId);
     return feed;
   }
 
@@ -300,8 +301,10 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   // ── What other nodes commit ────────────────────────────────────────────────────────────────────────────────────────
 
   /** Reads what other nodes committed, once for all readers of a session, and in one batch with other sessions. */
-  function fetchSoon(sessionId: string): void {
-    if (!feeds.has(sessionId)) return;
+  function fetchSoon(sessionId: string, writer: string): void {
+    const feed = feeds.get(sessionId);
+    if (!feed) return;
+    wake.follow(feed.head, writer);
     hinted.add(sessionId);
     fetching ??= fetchAll().finally(() => {
       fetching = undefined;
@@ -356,13 +359,12 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
 
   /** `end`: where the journal ended before the look. It ends earlier only in a database that lost commits. */
   async function lookAt(known: readonly { feed: Feed; end: Position }[]): Promise<void> {
-    const heads = known.map(({ feed }) => feed.head);
-    const organizations = heads.map(({ organizationId }) => organizationId);
-    const rows = await db.query<{ sessionId: string; turn: number; nextSeq: number }>(sql`
-      select h.sid as "sessionId", s.turn, s.next_seq as "nextSeq"
-      from unnest(${organizations}::uuid[], ${heads.map(({ sessionId }) => sessionId)}::uuid[]) as h(org, sid)
+    const organizations = known.map(({ feed }) => feed.head.organizationId);
+    const rows = await db.query<{ sessionId: string; turn: number; nextSeq: number; nodeId: string | null }>(sql`
+      select h.sid as "sessionId", s.turn, s.next_seq as "nextSeq", s.node_id as "nodeId"
+      from unnest(${organizations}::uuid[], ${known.map(({ feed }) => feed.head.sessionId)}::uuid[]) as h(org, sid)
       cross join lateral (
-        select x.turn, x.next_seq from sessions x
+        select x.turn, x.next_seq, x.node_id from sessions x
         where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
           and x.session_id = h.sid
         limit 1) s`);
@@ -371,6 +373,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
       const row = found.get(feed.head.sessionId);
       if (!row || comparePositions({ turn: row.turn, seq: row.nextSeq - 1 }, end) < 0) endFeed(feed);
       else moveEnd(feed, endOfJournal(row));
+      if (row?.nodeId) wake.follow(feed.head, row.nodeId);
     }
   }
 
@@ -381,18 +384,16 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     follow: (head, after, options = {}) => ({ open: (onMore) => new Reader(feedOf(head), after, options, onMore) }),
     readers: () => [...feeds.values()].reduce((sum, { readers }) => sum + readers.size, 0),
     start() {
-      unsubscribe = wake.subscribe('journal', (hint, here) => {
-        if (here) return;
-        if (hint) fetchSoon(hint.sessionId);
-        else void look();
+      unsubscribe = wake.subscribe('journal', (hint, from) => {
+        if (!hint) void look();
+        else if (from !== undefined) fetchSoon(hint.sessionId, from);
       });
       polling = poll();
     },
     async stop() {
       unsubscribe();
       stopping.abort(OVER);
-      await polling;
-      await fetching;
+      await Promise.all([polling, fetching]);
     },
   };
 }

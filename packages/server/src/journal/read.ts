@@ -23,6 +23,8 @@ export interface JournalInfo extends JournalOwner {
   /** The position of the last chunk. */
   position: Position;
   ended: boolean;
+  /** The node that runs it, as far as is known. */
+  nodeId: string | null;
 }
 
 /** 404 if the organization has no such session. */
@@ -37,12 +39,14 @@ export async function readJournalInfo(
     turn: number;
     nextSeq: number;
     ended: boolean;
+    nodeId: string | null;
   }>(sql`
-    select agent_id as "agentId", environment, turn, next_seq as "nextSeq", ended_at is not null as ended
+    select agent_id as "agentId", environment, turn, next_seq as "nextSeq", ended_at is not null as ended,
+      node_id as "nodeId"
     from sessions where organization_id = ${organizationId} and session_id = ${sessionId}`);
   if (!row) throw notFound('session');
-  const { agentId, environment, turn, nextSeq, ended } = row;
-  return { organizationId, sessionId, agentId, environment, position: endOfJournal({ turn, nextSeq }), ended };
+  const { turn, nextSeq, ...rest } = row;
+  return { organizationId, sessionId, ...rest, position: endOfJournal({ turn, nextSeq }) };
 }
 
 /** Segments that reach past a position, in order. */

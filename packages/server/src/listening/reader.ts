@@ -54,10 +54,14 @@ export async function* readEnvironment(
   signal: AbortSignal,
 ): AsyncGenerator<StreamPart> {
   const reader = new Reader(platform, listener, signal);
-  const unsubscribe = platform.wake.subscribeToEnvironment(listener, (hint) => {
-    if (hint) reader.add(hint.sessionId);
-    else reader.sweepNow();
+  const { wake } = platform;
+  const unsubscribe = wake.subscribeToEnvironment(listener, (hint, from) => {
+    if (!hint) return reader.sweepNow();
+    if (from !== undefined) wake.follow(listener, from);
+    reader.add(hint.sessionId);
   });
+  // The next hint to all nodes about a response under way may be seconds away.
+  wake.follow(listener, undefined);
   const forget = onceAborted(signal, () => reader.wakeUp());
   try {
     yield* reader.read();

@@ -37,8 +37,8 @@ export function createRecovery({ db, clock, wake, log }: Pick<Platform, 'db' | '
       void wakeAll();
     },
     onElsewhere(listener) {
-      wake.subscribe('available', (hint, here) => {
-        if (hint && !here) listener(hint.model);
+      wake.subscribe('available', (hint, from) => {
+        if (hint && from !== undefined) listener(hint.model);
       });
     },
   };

@@ -179,5 +179,5 @@ export function announceNewSession(
   { row, segment }: NewSession,
 ): void {
   platform.analytics.count(row, 'sessionsOpened');
-  if (segment) announceCommit(platform, 'transition', row, beginning, [segment]);
+  if (segment) announceCommit(platform, { path: 'transition', isText: false }, row, beginning, [segment]);
 }

@@ -16,7 +16,8 @@ export interface JournalCommit {
 /**
  * - `runnable`: the session may be claimed
  * - `inbox`: the session's inbox has a new entry for the node that runs it, or that node lost the session
- * - `journal`: chunks were committed to the session; `commit` is not sent to other nodes
+ * - `journal`: chunks were committed to the session. `isText`: only of a response under way, so other nodes get the hint if they follow
+ *   it (followers.ts). `commit` and `isText` are not sent to other nodes
  * - `child`: the session has ended, and its result has to be reported to its parent
  * - `offered`: a worker may claim a step of the session
  * - `available`: a model that was unavailable responds; `model` is a hash of what names it (models/availability.ts)
@@ -27,7 +28,7 @@ export interface JournalCommit {
 export interface Hints {
   runnable: SessionHint;
   inbox: SessionHint;
-  journal: SessionHint & { environment: string; commit?: JournalCommit };
+  journal: SessionHint & { environment: string; isText?: boolean; commit?: JournalCommit };
   child: SessionHint;
   offered: SessionHint & { queue: string };
   available: { organizationId: string; model: string };
@@ -38,8 +39,12 @@ export interface Hints {
 
 export type Topic = keyof Hints;
 
+/** What is sent besides hints: a node asks another one for the hints of a session's or an environment's text (followers.ts). */
+export const FOLLOW = 'follow';
+export type Message = Topic | typeof FOLLOW;
+
 /** The fields of all hints, and those of some topics only. */
-interface AnyHint {
+export interface AnyHint {
   organizationId?: string;
   sessionId?: string;
   callerId?: string;
@@ -51,15 +56,16 @@ interface AnyHint {
 // The fourth part is what a topic has besides the session; none of the four contains a space, a colon or a comma.
 const NAMED_BY = new Map<string, 'environment' | 'queue' | 'model'>([
   ['journal', 'environment'],
+  [FOLLOW, 'environment'],
   ['offered', 'queue'],
   ['available', 'model'],
 ]);
 
-/** Hints to send to other nodes, without duplicates, grouped by everything except their session (or caller). */
+/** Hints to send to a node or to all, without duplicates, grouped by everything except their session (or caller). */
 export class HintBatch {
   readonly #groups = new Map<string, Set<string>>();
 
-  add(topic: Topic, hint: AnyHint): void {
+  add(topic: Message, hint: AnyHint): void {
     const name = NAMED_BY.get(topic);
     const group = `${topic}:${hint.organizationId ?? ''}:${name ? hint[name] : ''}`;
     const subject = hint[subjectOf(topic)] ?? '';
@@ -111,10 +117,22 @@ export function readPayload(payload: string): { origin: string; hints: { topic: 
   return { origin, hints };
 }
 
+/** The first word of a node's payloads. */
+export function originOf(nodeId: string): string {
+  return pack(nodeId);
+}
+
+/** The node; of release 0.1, which sends a random word, no id of a node. */
+export function nodeOf(origin: string): string {
+  return origin.length === PACKED_LENGTH ? unpack(origin) : origin;
+}
+
 /** What each hint of a topic names. */
 function subjectOf(topic: string): 'sessionId' | 'callerId' {
   return topic === 'access' ? 'callerId' : 'sessionId';
 }
+
+const PACKED_LENGTH = 22;
 
 /** 22 characters for the 36 of a UUID. */
 function pack(uuid: string): string {

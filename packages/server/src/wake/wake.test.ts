@@ -1,7 +1,9 @@
 // Wake-ups between two nodes, over the NOTIFY of a real database.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createManualClock } from '../../test/support/manual-clock.ts';
 import { createTestPlatform, type TestPlatform } from '../../test/support/platform.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
 import { newUuid } from '../lib/ids.ts';
 import { HintBatch, type Hints, readPayload, type Topic } from './hints.ts';
 import { createWake, type Wake } from './wake.ts';
@@ -30,20 +32,21 @@ afterEach(async () => {
 });
 
 /** A node with everything that it receives from other nodes; resolves when it listens. */
-async function node() {
-  const wake = createWake({ ...world.platform, acrossNodes: true });
+async function node(clock: Pick<Clock, 'now'> = systemClock) {
+  const nodeId = newUuid();
+  const wake = createWake({ ...world.platform, clock: { ...systemClock, now: clock.now }, nodeId, acrossNodes: true });
   nodes.push(wake);
   const heard: { topic: Topic; hint: unknown }[] = [];
   const { promise: listens, resolve } = Promise.withResolvers<void>();
   for (const topic of topics) {
-    wake.subscribe(topic, (hint, here) => {
+    wake.subscribe(topic, (hint, from) => {
       if (!hint) resolve();
-      if (!here) heard.push({ topic, hint });
+      if (!hint || from !== undefined) heard.push({ topic, hint });
     });
   }
   await listens;
   heard.length = 0;
-  return { wake, heard };
+  return { wake, heard, nodeId };
 }
 
 const journalHint = (organizationId = newUuid(), environment = 'production') => ({
@@ -126,4 +129,128 @@ test('a subscriber to an environment gets the commits of that environment alone,
   for (const hint of commits) here.wake.publish('journal', hint);
   await expect.poll(() => there.heard.length).toBe(commits.length);
   for (const hints of received) expect(hints).toEqual([commits[0], commits[2]]);
+});
+
+type Node = Awaited<ReturnType<typeof node>>;
+
+const isOf = (hint: unknown, { sessionId }: { sessionId: string }) =>
+  (hint as Hints['journal'])?.sessionId === sessionId;
+const countOf = ({ heard }: Node, one: { sessionId: string }) => heard.filter(({ hint }) => isOf(hint, one)).length;
+
+/** When they have heard it, they have heard what was sent before: PostgreSQL keeps the order of commits. */
+async function arrived({ wake }: Node, others: readonly Node[]): Promise<void> {
+  const callerId = newUuid();
+  wake.publish('access', { callerId });
+  for (const { heard } of others)
+    await expect.poll(() => heard.some(({ hint }) => (hint as Hints['access'])?.callerId === callerId)).toBe(true);
+}
+
+/** A commit of text to each session, alone in its NOTIFY. */
+async function commitText(writer: Node, sessions: readonly Hints['journal'][], others: readonly Node[]): Promise<void> {
+  for (const one of sessions) writer.wake.publish('journal', { ...one, isText: true });
+  await arrived(writer, others);
+}
+
+/** Three nodes; the first has found that there is no other, and every node has a hint of its sessions. */
+async function threeNodes(sessions: readonly Hints['journal'][], clock?: Pick<Clock, 'now'>) {
+  const [writer, reader, other] = [await node(clock), await node(), await node()];
+  const probe = journalHint();
+  await expect
+    .poll(async () => {
+      const before = countOf(other, probe);
+      await commitText(writer, [probe], [other]);
+      return countOf(other, probe) - before;
+    })
+    .toBe(0);
+  for (const one of sessions) writer.wake.publish('journal', one);
+  await arrived(writer, [reader, other]);
+  for (const { heard } of [reader, other]) heard.length = 0;
+  return { writer, reader, other };
+}
+
+test('hints of text reach only the nodes that follow the session or its environment, those of transitions all', async () => {
+  const [followed, inEnvironment, alone] = [journalHint(), journalHint(), journalHint()];
+  const sessions = [followed, inEnvironment, alone];
+  const { writer, reader, other } = await threeNodes(sessions);
+  reader.wake.follow(followed, writer.nodeId);
+  const { organizationId, environment } = inEnvironment;
+  other.wake.follow({ organizationId, environment }, writer.nodeId);
+  await Promise.all([reader, other].map((one) => arrived(one, [writer])));
+  for (let commits = 0; commits < 5; commits += 1) await commitText(writer, sessions, [reader, other]);
+  expect(sessions.map((one) => [countOf(reader, one), countOf(other, one)])).toEqual([
+    [5, 0],
+    [0, 5],
+    [0, 0],
+  ]);
+  for (const one of sessions) writer.wake.publish('journal', one);
+  await arrived(writer, [reader, other]);
+  expect(sessions.map((one) => [countOf(reader, one), countOf(other, one)])).toEqual([
+    [6, 1],
+    [1, 6],
+    [1, 1],
+  ]);
+});
+
+test('a node that begins to follow gets at once a hint of each session whose text it may lack', async () => {
+  const [one, another] = [journalHint(), journalHint()];
+  const { writer, reader, other } = await threeNodes([one, another]);
+  await commitText(writer, [one, another], [reader, other]);
+  reader.wake.follow(one, writer.nodeId);
+  // To every node, as a listener does.
+  other.wake.follow({ organizationId: another.organizationId, environment: another.environment }, undefined);
+  await expect.poll(() => [countOf(reader, one), countOf(other, another)]).toEqual([1, 1]);
+  expect([countOf(reader, another), countOf(other, one)]).toEqual([0, 0]);
+});
+
+test('a node that does not repeat that it follows is forgotten, and now and then every node gets a hint of text', async () => {
+  const clock = createManualClock();
+  const session = journalHint();
+  const { writer, reader, other } = await threeNodes([session], clock);
+  reader.wake.follow(session, writer.nodeId);
+  await arrived(reader, [writer]);
+  const heardAfter = async (ms: number) => {
+    const before = [reader, other].map((one) => countOf(one, session));
+    await clock.advance(ms);
+    await commitText(writer, [session], [reader, other]);
+    return [reader, other].map((one, index) => countOf(one, session) - before[index]!);
+  };
+  expect(await heardAfter(0)).toEqual([1, 0]);
+  expect(await heardAfter(20_000)).toEqual([1, 1]);
+  expect(await heardAfter(9_000)).toEqual([1, 0]);
+  expect(await heardAfter(60_000)).toEqual([1, 1]);
+  expect(await heardAfter(0)).toEqual([0, 0]);
+});
+
+test('beside a node of release 0.1, which only listens to the channel of all, each hint goes there; its own are heard', async () => {
+  const clock = createManualClock();
+  const session = journalHint();
+  const { writer, reader, other } = await threeNodes([session], clock);
+  const heard: { hint: unknown }[] = [];
+  const older = await world.platform.db.connect();
+  older.on('notification', ({ payload = '' }) => heard.push(...readPayload(payload).hints));
+  await older.query('listen signalbox_wake');
+  const heardByOlder = async () => {
+    await commitText(writer, [session], [reader, other]);
+    return heard.filter(({ hint }) => isOf(hint, session)).length;
+  };
+  expect(await heardByOlder()).toBe(0);
+  await clock.advance(10_000);
+  await expect.poll(heardByOlder).toBeGreaterThan(3);
+
+  const [theirs, ours] = [journalHint(), new HintBatch()];
+  ours.add('journal', theirs);
+  const [payload = ''] = ours.payloads('3k9x2abc', 7_900);
+  reader.wake.subscribe('journal', (hint, from) => hint && from && reader.wake.follow(hint, from));
+  await older.query(`select pg_notify('signalbox_wake', '${payload}')`);
+  await expect.poll(() => countOf(reader, theirs)).toBe(1);
+  await older.end();
+
+  await clock.advance(10_000);
+  await expect
+    .poll(async () => {
+      const before = countOf(other, session);
+      await commitText(writer, [session], [reader, other]);
+      return countOf(other, session) - before;
+    })
+    .toBe(0);
 });

@@ -169,6 +169,7 @@ export async function appendToWorkerTurn(
         { ...row },
         {
           runs: [{ turn, items }],
+          isText: true,
           patch: [sql`appended_characters = ${appended}`],
           conditions: [
             sql`${appended} <= ${SHOWN_TEXT_MAX_CHARACTERS}`,

@@ -2,7 +2,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAgent } from '../../src/agents/agents.ts';
-import { createAppender, type TextHead } from '../../src/journal/appender.ts';
+import { type Appender, createAppender, type TextHead } from '../../src/journal/appender.ts';
 import { readJournalInfo } from '../../src/journal/read.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
@@ -103,7 +103,8 @@ test('while another node runs 500 sessions at once, no journal without new chunk
   expect(journals.filter(({ values }) => values.flat().some((value) => idleIds.has(value)))).toHaveLength(0);
   // Each flush is read for all sessions together. Its payloads may arrive one by one, and PostgreSQL's commits two at a time.
   expect(journals.length).toBeLessThanOrEqual(8 * FLUSHES);
-  expect(read.filter((statement) => !isAbout('from segments')(statement))).toEqual([]);
+  const isOther = (statement: Sql) => !isAbout('from segments')(statement) && !isAbout('pg_notify')(statement);
+  expect(read.filter(isOther)).toEqual([]);
   gone.abort();
   await Promise.all([ended, ...claims]);
 }, 120_000);
@@ -129,6 +130,49 @@ test('a commit of another node arrives completely without a poll, even if it is 
   }
   await expect.poll(() => sessionIds.every((id) => textOf.get(id) === 60_000)).toBe(true);
   await appender.close();
+  gone.abort();
+  await ended;
+});
+
+test('each delta reaches a reader on another node, also after a kill -9 of the node that wrote it, and no node without readers', async () => {
+  const [first, next, there, without] = await Promise.all(
+    [
+      await world.anotherNode({ acrossNodes: true }),
+      await world.anotherNode({ acrossNodes: true }),
+      // It does not poll.
+      await world.anotherNode({ acrossNodes: true, clock: createManualClock() }),
+      await world.anotherNode({ acrossNodes: true }),
+    ].map(listening),
+  );
+  const [sessionId = ''] = await insertSessions(1);
+  const gone = new AbortController();
+  const { textOf, ended } = await follow(there!, [sessionId], gone.signal);
+  const hints = () => without!.wake.hintCounts().elsewhere.get('journal') ?? 0;
+  let written = 0;
+  /** Returns how many hints the node without readers got of them. */
+  const write = async (head: TextHead, appender: Appender, count: number) => {
+    const before = hints();
+    for (let n = 0; n < count; n += 1) {
+      await appender.append(head, 'x');
+      written += 1;
+      await expect.poll(() => textOf.get(sessionId), { interval: 5 }).toBe(written);
+    }
+    return hints() - before;
+  };
+
+  const appender = createAppender(first!);
+  const head = headOf(sessionId);
+  // To begin with, it does not know whether there are nodes of release 0.1.
+  await expect.poll(() => write(head, appender, 1)).toBe(0);
+  expect(await write(head, appender, 10)).toBe(0);
+
+  // It is killed: it says nothing to anyone, and another node claims the session.
+  await world.platform.db.execute(sql`update sessions set epoch = epoch + 1 where session_id = ${sessionId}`);
+  const nextAppender = createAppender(next!);
+  const claimed = { ...headOf(sessionId), epoch: 1, nextSeq: head.nextSeq };
+  await expect.poll(() => write(claimed, nextAppender, 1)).toBe(0);
+  expect(await write(claimed, nextAppender, 10)).toBe(0);
+  await Promise.all([appender.close(), nextAppender.close()]);
   gone.abort();
   await ended;
 });

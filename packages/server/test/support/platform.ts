@@ -15,6 +15,7 @@ import { createFileStores } from '../../src/files/stores.ts';
 import { createLive } from '../../src/journal/live.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
+import { newUuid } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { createMemory } from '../../src/lib/memory.ts';
 import { createEnvironmentStreams } from '../../src/listening/environment-streams.ts';
@@ -43,6 +44,8 @@ export interface NodeOptions {
   clock?: Clock;
   /** Exchanges wake-ups with other nodes, as in production. */
   acrossNodes?: boolean;
+  /** The id with which it runs sessions. */
+  nodeId?: string;
   /** Called with each statement outside a transaction, before it runs. */
   onQuery?: (statement: Sql) => void;
   /** Wraps the database for this node. */
@@ -56,6 +59,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
 
   async function node(more: NodeOptions = {}): Promise<Platform> {
     const { clock = options.clock ?? systemClock, acrossNodes = false, onQuery, over = async (db: Db) => db } = more;
+    const { nodeId = newUuid() } = more;
     const log = createLog({ level: 'silent' });
     const pool = createDb({ url: database.url, log });
     const query: Db['query'] = (statement) => {
@@ -64,7 +68,8 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     };
     const db = await over({ ...pool, query });
     const metrics = createMetrics();
-    const wake: Wake = createWake({ db, log, clock, acrossNodes });
+    // What nodes send each other does not wait for a clock that a test moves.
+    const wake: Wake = createWake({ db, log, clock: acrossNodes ? systemClock : clock, nodeId, acrossNodes });
     const shards = createShards(db, { clock, log });
     const live = createLive({ db, shards, wake, clock });
     const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });

@@ -30,6 +30,7 @@ export function eventsAfter(ctx: Context, { body }: { body: string }): JournalSt
     environment,
     position: after,
     ended: false,
+    nodeId: null,
   };
   return ctx.live.follow(head, after, { forToken: ctx.token !== undefined, untilIdle: true });
 }
