@@ -148,6 +148,7 @@ const layers = [
   'models/providers',
   'models/response',
   'models/prompt',
+  'models/identities',
   'models/keys',
   'models/failure',
   'models/tools',

@@ -30,6 +30,7 @@ import { lacksFixes, newerVersion } from './lib/newest-versions.ts';
 import { version } from './lib/version.ts';
 import { createEnvironmentStreams } from './listening/environment-streams.ts';
 import { createUpkeep } from './maintenance.ts';
+import { type Identities, startIdentities } from './models/identities/identities.ts';
 import { createModelLimits } from './models/limits/model-limits.ts';
 import { createCatalog, createModels } from './models/models.ts';
 import { createNodeLease, forgetOtherNodes } from './node/claims/node-lease.ts';
@@ -104,8 +105,8 @@ export interface Overrides {
   log?: Log;
   /** Fails a request whose response differs from the contract. */
   checkResponses?: boolean;
-  /** How outgoing requests look up names and open connections. */
-  egress?: Pick<EgressOptions, 'lookup' | 'open'>;
+  /** How outgoing requests look up names and open connections, and whose certificates they accept. */
+  egress?: Pick<EgressOptions, 'lookup' | 'open' | 'ca'>;
   /** The directory of the built console; without one the console is not served. */
   consoleDir?: string;
 }
@@ -133,6 +134,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
 /** What is started before the roles. */
 interface Base {
   platform: Platform;
+  identities: Identities;
   /** The organization that the first start created. */
   organizationId: string;
   /** A connection to the database itself, not to a pooler. */
@@ -188,6 +190,7 @@ async function startPlatform(
   let ownUrl = ownUrlAt(config.port);
   const publicUrl = () => config.publicUrl ?? ownUrl;
   const { prices } = config;
+  const identities = await startIdentities(config.cloudIdentities, { db, egress, clock, log });
   const analytics = createAnalytics({ db, shards, clock, log });
   analytics.start();
   stops.push(() => analytics.stop());
@@ -205,7 +208,7 @@ async function startPlatform(
       environmentStreams: createEnvironmentStreams({ db, wake, clock, live }),
       egress,
       prices,
-      modelCatalog: createCatalog({ db, vault, egress, clock, prices }, config.providerKeys),
+      modelCatalog: createCatalog({ db, vault, egress, clock, prices }, config.providerKeys, identities),
       keySpending: createKeySpending({ db, clock }),
       budgetStops: createBudgetStops({ db, clock }),
       files,
@@ -219,6 +222,7 @@ async function startPlatform(
       analytics,
       tracing,
     },
+    identities,
     organizationId,
     directUrl,
     setListeningPort(port) {
@@ -277,7 +281,7 @@ async function logOutdated(db: Db, log: Log, { isEmbedded }: { isEmbedded: boole
 /** The API is started last and stopped first: no new requests arrive while the rest stops. */
 async function startRoles(
   config: Config,
-  { platform, organizationId, directUrl, setListeningPort }: Base,
+  { platform, identities, organizationId, directUrl, setListeningPort }: Base,
   { nodeId, checkResponses = false, consoleDir }: Overrides & { nodeId: string },
   stops: (() => Promise<unknown>)[],
 ): Promise<Omit<Service, 'stop'>> {
@@ -308,7 +312,7 @@ async function startRoles(
     const modelLimits = createModelLimits(platform);
     stops.push(() => modelLimits.stop());
     await modelLimits.start();
-    const ask = createModels(platform, providerKeys, modelLimits);
+    const ask = createModels(platform, providerKeys, modelLimits, identities);
     const worker = createSessionRunner(platform, { nodeId, ask, tools, leaseSeconds, graceMs: graceSeconds * 1000 });
     await worker.start();
     stops.push(() => worker.stop());

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { parseEgressProxy } from '../egress/proxy.ts';
 import { parseOwnPrices, parsePrices } from '../usage/prices.ts';
+import { parseCloudIdentities } from '../vault/cloud-identities.ts';
 import { parseMasterKeys } from '../vault/master-key.ts';
 import { keyProviders, parseProviderKeys } from '../vault/provider-keys.ts';
 import { required, setting } from './setting.ts';
@@ -181,6 +182,13 @@ export const settingGroups = {
       default: '',
       about: `providers whose API keys in the service's environment agents can use: ${keyProviders}`,
       parse: parseProviderKeys,
+    }),
+    cloudIdentities: required({
+      variable: 'SIGNALBOX_CLOUD_IDENTITIES',
+      default: '',
+      about:
+        "environments that can use the machine's own identity at Azure, AWS and Google Cloud: ORGANIZATION_ID/NAME",
+      parse: parseCloudIdentities,
     }),
     prices: required({
       variable: 'SIGNALBOX_PRICES',

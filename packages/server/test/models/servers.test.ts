@@ -336,7 +336,7 @@ test.each([
   },
   {
     what: 'an access key, which signs each request',
-    entrance: bedrockEntrance('eu-central-1', { model: bedrockModel, accessKey }),
+    entrance: bedrockEntrance('eu-central-1', { model: bedrockModel, accessKey: () => accessKey }),
     key: JSON.stringify(accessKey),
     wrongKey: {
       value: JSON.stringify({ ...accessKey, SecretAccessKey: 'another' }),

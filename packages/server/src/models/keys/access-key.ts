@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { parseJson } from '../../lib/json/json.ts';
 import { ModelFailure } from '../model/model.ts';
 import { isRecord } from '../model/provider-error.ts';
-import type { OutgoingRequest } from '../model/provider-key.ts';
+import type { OutgoingRequest, ProviderKey } from '../model/provider-key.ts';
 
 export interface AccessKey {
   readonly accessKeyId: string;
@@ -31,6 +31,30 @@ export function parseAccessKey(text: string, label: string): AccessKey {
 
 function isPart(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]{1,8192}$/.test(value);
+}
+
+/** The region of a server of Bedrock. Undefined: it is none. */
+export function regionOf({ hostname }: URL): string | undefined {
+  return /(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\./.exec(hostname)?.[1];
+}
+
+/** An access key, which signs each request to Bedrock. Throws `model_key_rejected` or `model_not_allowed`. */
+export async function signingKey(
+  { name, value, label }: ProviderKey,
+  { baseUrl, clock }: { baseUrl: URL; clock: Pick<Clock, 'now'> },
+): Promise<ProviderKey> {
+  const key: AccessKey = parseAccessKey(value, label);
+  const region = regionOf(baseUrl);
+  if (region === undefined) {
+    const why = `${label} is an access key, which signs for a region: the base URL must be like https://bedrock-runtime.REGION.amazonaws.com`;
+    throw new ModelFailure('model_not_allowed', `The agent’s model can’t be called: ${why}`, { retryable: false });
+  }
+  return {
+    name,
+    value: key.sessionToken ?? key.secretAccessKey,
+    label,
+    headers: (request) => signatureOf(key, request, { service: 'bedrock', region, clock }),
+  };
 }
 
 /** The headers that sign the request for a service of AWS in a region. */

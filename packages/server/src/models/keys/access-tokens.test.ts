@@ -85,11 +85,17 @@ test.each([
   [{ access_token: 'a', expires_in: 'soon' }],
   [{ access_token: 'a', expires_in: -1 }],
 ])('%j is no token', (body) => {
-  expect(() => tokenIn(body, 'Google', 0)).toThrow('Google responded with no token');
+  expect(() => tokenIn(JSON.stringify(body) ?? '', 'Google', 0)).toThrow('Google responded with no token');
 });
 
 test('a token has the lifetime that its response names, or an hour', () => {
-  expect(tokenIn({ access_token: 'a', expires_in: 60 }, 'Google', 5)).toEqual({ value: 'a', expiresAt: 60_005 });
-  expect(tokenIn({ access_token: 'a', expires_in: '60' }, 'Google', 5)).toEqual({ value: 'a', expiresAt: 60_005 });
-  expect(tokenIn({ access_token: 'a' }, 'Google', 5)).toEqual({ value: 'a', expiresAt: HOUR + 5 });
+  expect(tokenIn(JSON.stringify({ access_token: 'a', expires_in: 60 }), 'Google', 5)).toEqual({
+    value: 'a',
+    expiresAt: 60_005,
+  });
+  expect(tokenIn(JSON.stringify({ access_token: 'a', expires_in: '60' }), 'Google', 5)).toEqual({
+    value: 'a',
+    expiresAt: 60_005,
+  });
+  expect(tokenIn(JSON.stringify({ access_token: 'a' }), 'Google', 5)).toEqual({ value: 'a', expiresAt: HOUR + 5 });
 });

@@ -1,7 +1,7 @@
 // Tokens that authenticate requests for a while, in place of the key that they were requested with. They are kept in memory only.
 import type { Clock } from '../../lib/clock.ts';
 import { ModelFailure } from '../model/model.ts';
-import { isRecord } from '../model/provider-error.ts';
+import { recordIn } from './token-request.ts';
 
 export interface AccessToken {
   readonly value: string;
@@ -80,10 +80,17 @@ export function createAccessTokens(clock: Pick<Clock, 'now'>): AccessTokens {
 }
 
 /** The token in the response of a token endpoint (RFC 6749, 5.1). Throws `model_protocol`. */
-export function tokenIn(body: unknown, from: string, now: number): AccessToken {
-  const { access_token: value, expires_in: seconds } = isRecord(body) ? body : {};
+export function tokenIn(body: string, from: string, now: number): AccessToken {
+  const { access_token: value, expires_in: seconds } = recordIn(body);
   const lifetime = Number(seconds ?? 3600);
-  if (typeof value !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(value) || !(lifetime > 0))
-    throw new ModelFailure('model_protocol', `${from} responded with no token`, { retryable: true });
+  if (!isToken(value) || !(lifetime > 0)) throw noToken(from);
   return { value, expiresAt: now + lifetime * 1000 };
+}
+
+export function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x21-\x7e]{1,20000}$/.test(value);
+}
+
+export function noToken(from: string): ModelFailure {
+  return new ModelFailure('model_protocol', `${from} responded with no token`, { retryable: true });
 }

@@ -1,8 +1,12 @@
 // The key of a Google service account, in JSON. It signs a request for a token (RFC 7523), and is sent nowhere.
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { cloudUrlForm, isServerOf } from '@signalbox/contract';
+import type { OrganizationEgress } from '../../egress/egress.ts';
 import { parseJson } from '../../lib/json/json.ts';
 import { ModelFailure } from '../model/model.ts';
 import { isRecord } from '../model/provider-error.ts';
+import { type AccessToken, tokenIn } from './access-tokens.ts';
+import { FORM, requestToken } from './token-request.ts';
 
 export interface ServiceAccount {
   readonly email: string;
@@ -13,7 +17,8 @@ export interface ServiceAccount {
 }
 
 const TOKEN_URL = 'https://oauth2.googleapis.com/token';
-const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
+/** The scope of tokens for calls at Google Cloud. */
+export const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 const LIFETIME_SECONDS = 3600;
 
 /** `label`: the secret that has it. Throws `model_key_rejected`, which names what is wrong and shows none of it. */
@@ -33,8 +38,26 @@ export function parseServiceAccount(text: string, label: string): ServiceAccount
   return { email, privateKey, keyId: typeof keyId === 'string' ? keyId : undefined, tokenUrl };
 }
 
+/** The token that the key gets. Throws `model_key_rejected` if it gets none, or as calls of a model do. */
+export async function accountToken(
+  account: ServiceAccount,
+  label: string,
+  { egress, now }: { egress: OrganizationEgress; now: number },
+): Promise<AccessToken> {
+  const headers = { ...FORM, Accept: 'application/json' };
+  const request = { method: 'POST', url: account.tokenUrl.href, headers, body: assertionOf(account, now) };
+  return tokenIn(await requestToken(egress, { name: 'Google', label }, request), 'Google', now);
+}
+
+/** Throws `model_not_allowed` if the address is without a project, as for API keys. `label`: what the tokens are of. */
+export function requireProject(baseUrl: URL, label: string): void {
+  if (!isServerOf('vertex', baseUrl) || baseUrl.pathname.includes('/projects/')) return;
+  const why = `${label}, which needs a base URL with its project: ${cloudUrlForm('vertex')}`;
+  throw new ModelFailure('model_not_allowed', `The agent’s model can’t be called: ${why}`, { retryable: false });
+}
+
 /** The body of a request for a token. `now`: in milliseconds since 1970. */
-export function assertionOf({ email, privateKey, keyId, tokenUrl }: ServiceAccount, now: number): string {
+function assertionOf({ email, privateKey, keyId, tokenUrl }: ServiceAccount, now: number): string {
   const issuedAt = Math.floor(now / 1000);
   const header = { alg: 'RS256', typ: 'JWT', ...(keyId !== undefined && { kid: keyId }) };
   const claims = { iss: email, scope: SCOPE, aud: tokenUrl.href, iat: issuedAt, exp: issuedAt + LIFETIME_SECONDS };

@@ -10,21 +10,24 @@ import { isRecord } from '../model/provider-error.ts';
 const TIMEOUT_MS = 10_000;
 const RESPONSE_MAX_BYTES = 64 * 1024;
 
+/** The headers of a request whose body is a form. */
+export const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
+
 /** Who issues the token, and what it is requested with: "Google", "the secret KEY of the environment production". */
 export interface TokenIssuer {
   readonly name: string;
   readonly label: string;
 }
 
-/** The JSON of the response. Throws `model_key_rejected` if the issuer refuses the key, or as calls of a model do. */
+/** The body of the response. Throws `model_key_rejected` if the issuer refuses the key, or as calls of a model do. */
 export async function requestToken(
   egress: OrganizationEgress,
   { name, label }: TokenIssuer,
   request: Pick<EgressRequest, 'url' | 'method' | 'headers' | 'body'>,
-): Promise<unknown> {
+): Promise<string> {
   const response = await send(egress, request);
   const { status } = response;
-  const body = parseJson(response.body.toString('utf8'));
+  const body = response.body.toString('utf8');
   if (status >= 200 && status < 300) return body;
   const shown = `HTTP ${status}${errorIn(body)}`;
   if (status === 429 || status === 408 || status >= 500)
@@ -41,8 +44,22 @@ async function send(egress: OrganizationEgress, request: Parameters<typeof reque
   }
 }
 
-/** A code of RFC 6749, 5.2. Descriptions name accounts, and are not shown. */
-function errorIn(body: unknown): string {
-  const { error } = isRecord(body) ? body : {};
-  return typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? ` (${error})` : '';
+/**
+ * Codes of RFC 6749, 5.2, of Entra (`AADSTS700021`) and of AWS, which responds in XML. Descriptions name accounts, and are not shown.
+ */
+function errorIn(body: string): string {
+  const { error, error_codes: numbers } = recordIn(body);
+  const [, exception] = /<Code>(\w{1,80})<\/Code>/.exec(body) ?? [];
+  const codes = [
+    ...(typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? [error] : []),
+    ...(Array.isArray(numbers) ? numbers.filter(Number.isSafeInteger).map((number) => `AADSTS${number}`) : []),
+    ...(exception === undefined ? [] : [exception]),
+  ].slice(0, 3);
+  return codes.length === 0 ? '' : ` (${codes.join(', ')})`;
+}
+
+/** The object that the text is in JSON; an empty one if it is none. */
+export function recordIn(text: string): Readonly<Record<string, unknown>> {
+  const json = parseJson(text);
+  return isRecord(json) ? json : {};
 }

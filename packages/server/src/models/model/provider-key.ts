@@ -18,6 +18,11 @@ export interface ProviderKey {
   readonly expire?: () => boolean;
 }
 
+/** A key that is sent as a bearer token, whatever the provider's header for keys is. */
+export function bearerKey({ name, value, label }: ProviderKey): ProviderKey {
+  return { name, value, label, headers: async () => ({ authorization: `Bearer ${value}` }) };
+}
+
 /** What a signature can depend on. */
 export interface OutgoingRequest {
   readonly method: string;

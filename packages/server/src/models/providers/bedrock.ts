@@ -1,11 +1,10 @@
 // Models at Amazon Bedrock, through its Converse API, with an API key or an access key.
 import type { LanguageModelV4, LanguageModelV4Message } from '@ai-sdk/provider';
-import { type AccessKey, parseAccessKey, signatureOf } from '../keys/access-key.ts';
-import { ModelFailure } from '../model/model.ts';
-import { NO_KEY, type ProviderKey } from '../model/provider-key.ts';
+import { signingKey } from '../keys/access-key.ts';
+import { NO_KEY } from '../model/provider-key.ts';
 import { eventFrames } from '../response/event-frames.ts';
 import { createConverseReader } from './converse-events.ts';
-import type { KeyContext, Provider, SecretKey } from './provider.ts';
+import type { Provider } from './provider.ts';
 
 /** By their names, also in inference profiles. */
 const CLAUDE = /anthropic|claude/;
@@ -45,20 +44,4 @@ function withoutFilenames(message: LanguageModelV4Message): LanguageModelV4Messa
   if (message.role !== 'user') return message;
   const content = message.content.map((part) => (part.type === 'file' ? { ...part, filename: undefined } : part));
   return { ...message, content } as LanguageModelV4Message;
-}
-
-/** An access key, which signs each request. */
-async function signingKey({ name, value, label }: SecretKey, { baseUrl, clock }: KeyContext): Promise<ProviderKey> {
-  const key: AccessKey = parseAccessKey(value, label);
-  const [, region] = /(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\./.exec(baseUrl.hostname) ?? [];
-  if (region === undefined) {
-    const why = `${label} is an access key, which signs for a region: the base URL must be like https://bedrock-runtime.REGION.amazonaws.com`;
-    throw new ModelFailure('model_not_allowed', `The agent’s model can’t be called: ${why}`, { retryable: false });
-  }
-  return {
-    name,
-    value: key.sessionToken ?? key.secretAccessKey,
-    label,
-    headers: (request) => signatureOf(key, request, { service: 'bedrock', region, clock }),
-  };
 }

@@ -1,9 +1,11 @@
 // The API key for a request to a provider. A secret of the environment comes first; it is sent only to hosts on the secret's own
-// list. Otherwise the operator's key is used, if the operator provides one; it is sent only to the provider's own server.
+// list. Otherwise the operator's key is used, if the operator provides one, or at a cloud the machine's own identity, if the operator
+// allows it to this environment; both are sent only to the provider's own servers.
 import { isServerOf, ownProvider, usualKeyName } from '@signalbox/contract';
 import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
 import { isHeaderValue, type ProviderKeys } from '../../vault/provider-keys.ts';
+import type { Identities } from '../identities/identities.ts';
 import { createAccessTokens } from '../keys/access-tokens.ts';
 import { type ModelCall, ModelFailure } from '../model/model.ts';
 import type { ProviderKey } from '../model/provider-key.ts';
@@ -19,10 +21,11 @@ export type FindKey = (
   baseUrl: URL,
 ) => Promise<ProviderKey | undefined>;
 
-/** `keys`: the operator's, by the names of their variables. */
+/** `keys`: the operator's, by the names of their variables. `identities`: of the machine; without them there are none. */
 export function createFindKey(
   platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock'>,
   keys: ProviderKeys,
+  identities?: Identities,
 ): FindKey {
   const { clock } = platform;
   const tokens = createAccessTokens(clock);
@@ -58,6 +61,12 @@ export function createFindKey(
     const lent = isOwn && ownName !== undefined && name === ownName ? keys[ownName] : undefined;
     if (lent === undefined && (isOwn || config.apiKeySecret !== undefined)) {
       const message = `The environment ${environment} has no secret ${name}, the key for the agent’s model`;
+      // An agent that names another secret means an account of its own.
+      if (isOwn && name === usualKeyName(provider.name)) {
+        const call = { organizationId, environment, name, baseUrl, missing: message };
+        const identity = identities?.keyFor(provider.name, call);
+        if (identity) return await identity;
+      }
       throw new ModelFailure('model_key_missing', message, { retryable: false });
     }
     return lent === undefined ? undefined : { name, value: lent, label: `the operator’s ${name}` };

@@ -17,7 +17,7 @@ export function bearerEntrance(endpoint: string | undefined, key: string | undef
 }
 
 /** A resource of Azure OpenAI. A bearer token is one of Entra to it, so a key in its place is refused. */
-export function azureEntrance(resource: string, { key, deployment, token }: AzureResource): Entrance {
+export function azureEntrance(resource: string, { key, deployment, isToken = () => false }: AzureResource): Entrance {
   return ({ headers, path, body, text }) => {
     if (
       headers.host !== `${resource}.openai.azure.com` ||
@@ -25,13 +25,13 @@ export function azureEntrance(resource: string, { key, deployment, token }: Azur
     )
       return { status: 404, body: { error: { code: '404', message: 'Resource not found' } } };
     const { authorization, 'api-key': apiKey } = headers;
-    if (authorization !== undefined && (token === undefined || authorization !== `Bearer ${token}`))
+    if (authorization !== undefined && !isToken(authorization.replace(/^Bearer /, '')))
       return azureError(
         401,
         'Unauthorized',
         'Access token is missing, invalid, audience is incorrect, or have expired.',
       );
-    if (authorization === undefined && apiKey !== key)
+    if (authorization === undefined && (key === undefined || apiKey !== key))
       return azureError(
         401,
         '401',
@@ -49,10 +49,11 @@ export function azureEntrance(resource: string, { key, deployment, token }: Azur
 }
 
 interface AzureResource {
-  key: string;
+  /** Undefined: it takes tokens only. */
+  key?: string;
   deployment: string;
   /** A token of Entra for the audience of Azure's AI. */
-  token?: string;
+  isToken?(token: string): boolean;
 }
 
 function azureError(status: number, code: string, message: string): Refusal {
@@ -132,7 +133,7 @@ export function vertexEntrance(
 /** Bedrock in a region, with an API key or an access key. */
 export function bedrockEntrance(
   region: string,
-  { model, apiKey, accessKey }: { model: string; apiKey?: string; accessKey?: AwsKey },
+  { model, apiKey, accessKey }: { model: string; apiKey?: string; accessKey?: () => AwsKey },
 ): Entrance {
   return (request) => {
     const { headers, path } = request;
@@ -144,7 +145,7 @@ export function bedrockEntrance(
       return { status: 403, body };
     }
     const [exception, message] =
-      (accessKey && signatureProblem(request, { key: accessKey, region, service: 'bedrock' })) ?? [];
+      (accessKey && signatureProblem(request, { key: accessKey(), region, service: 'bedrock' })) ?? [];
     if (exception !== undefined) return bedrockError(message!, exception, 403);
     if (decodeURIComponent(asked) !== model)
       return bedrockError('The provided model identifier is invalid.', 'ValidationException', 400);

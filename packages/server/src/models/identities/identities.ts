@@ -1,0 +1,97 @@
+// Keys of models from the identity that the machine has at a cloud, for the environments that the operator lists. The files that request
+// tokens are loaded with the first call that needs them.
+//
+// What fails is in the operator's log. Users learn only that the environment has no key and whether the operator allows it an identity:
+// which role, account or tenant that is, and why it can't be had, is none of their business.
+import type { ProviderName } from '@signalbox/contract';
+import { OPERATOR, type OrganizationEgress } from '../../egress/egress.ts';
+import { unknownEnvironments } from '../../environments/with-identity.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Platform } from '../../platform.ts';
+import type { CloudIdentities } from '../../vault/cloud-identities.ts';
+import { createAccessTokens } from '../keys/access-tokens.ts';
+import { ModelFailure } from '../model/model.ts';
+import type { ProviderKey } from '../model/provider-key.ts';
+import type { CloudIdentity } from './identity.ts';
+
+const clouds: Partial<Record<ProviderName, () => Promise<CloudIdentity>>> = {
+  azure: async () => (await import('./azure.ts')).azureIdentity,
+  bedrock: async () => (await import('./aws.ts')).awsIdentity,
+  vertex: async () => (await import('./google.ts')).googleIdentity,
+};
+
+/** The providers at which there are identities. */
+export const identityProviders = Object.keys(clouds) as ProviderName[];
+
+const LABEL = 'the service’s own identity';
+
+export interface Identities {
+  /**
+   * The key for a call of one of the provider's own servers, in place of the missing secret `name`. Throws `model_key_missing`, also if
+   * the operator does not allow it, or `model_unavailable` if it may be had later. Undefined: the provider has no identities.
+   */
+  keyFor(provider: ProviderName, call: IdentityCall): Promise<ProviderKey> | undefined;
+}
+
+interface IdentityCall {
+  readonly organizationId: string;
+  readonly environment: string;
+  readonly name: string;
+  readonly baseUrl: URL;
+  /** That there is no secret, as a sentence without its end. */
+  readonly missing: string;
+}
+
+/** Warns of listed environments that do not exist: they may be misspelt. */
+export async function startIdentities(
+  listed: CloudIdentities,
+  { db, egress, clock, log }: Pick<Platform, 'db' | 'egress' | 'clock' | 'log'>,
+): Promise<Identities> {
+  for (const { entry } of await unknownEnvironments((text) => db.query(text), listed.environments)) {
+    log.warn({ entry }, 'SIGNALBOX_CLOUD_IDENTITIES lists an environment that does not exist');
+  }
+  return createIdentities(listed, { egress: egress.of(OPERATOR), clock, log });
+}
+
+export function createIdentities(
+  { environments, variables }: CloudIdentities,
+  { egress, clock, log }: { egress: OrganizationEgress; clock: Clock; log: Log },
+): Identities {
+  const tokens = createAccessTokens(clock);
+  const allowed = new Set(environments.map(({ organizationId, environment }) => `${organizationId}/${environment}`));
+
+  async function keyOf(
+    load: () => Promise<CloudIdentity>,
+    provider: ProviderName,
+    { name, baseUrl, missing }: IdentityCall,
+  ): Promise<ProviderKey> {
+    const cloud = await load();
+    const audience = cloud.audienceOf(baseUrl, variables);
+    const id = JSON.stringify([provider, audience]);
+    // Shared with calls of other environments, so what it throws is of none of them.
+    const request = () =>
+      cloud.request({ variables, egress, now: clock.now().getTime() }, audience).catch((error: unknown) => {
+        const problem = error instanceof ModelFailure ? error.message : 'an unexpected error';
+        log.warn({ provider, problem }, 'the identity of the service could not be had');
+        throw error;
+      });
+    const { value } = await tokens.get(id, request).catch((error: unknown) => {
+      const retryable = error instanceof ModelFailure && error.retryable;
+      const why = `${missing}, and ${LABEL}, which the operator allows it to use instead, could not be had`;
+      throw new ModelFailure(retryable ? 'model_unavailable' : 'model_key_missing', why, { retryable });
+    });
+    const key = await cloud.keyOf({ name, value, label: LABEL }, { baseUrl, clock });
+    return { ...key, expire: () => tokens.expire(id, value) };
+  }
+
+  return {
+    keyFor(provider, call) {
+      const load = clouds[provider];
+      if (!load) return undefined;
+      if (allowed.has(`${call.organizationId}/${call.environment}`)) return keyOf(load, provider, call);
+      const why = `${call.missing}, and the operator does not allow it to use ${LABEL} instead`;
+      return Promise.reject(new ModelFailure('model_key_missing', why, { retryable: false }));
+    },
+  };
+}
