@@ -280,6 +280,42 @@ test.each<[string, CreateAgent['model']]>([
   await agents.archive(agentId);
 });
 
+test('a listed environment that does not exist, an identity that can’t be had and the key that it replaces are named', async () => {
+  const { organizationId, client } = service;
+  const model = { provider: 'azure', model: 'chat', baseUrl: 'https://acme.openai.azure.com/openai/v1' } as const;
+  const { agentId } = await client.agents.create({ name: 'Clerk', model });
+  const without = await examineWith({});
+  expect(without.get('agents')!.message).toContain('no environment has the secret AZURE_OPENAI_API_KEY');
+  expect(without.has('identity.environments')).toBe(false);
+
+  const entry = `${organizationId}/production`;
+  const identity = {
+    AZURE_FEDERATED_TOKEN_FILE: join(directory, 'no-token'),
+    AZURE_TENANT_ID: 'tenant-of-acme',
+    AZURE_CLIENT_ID: 'client-of-acme',
+  };
+  const findings = await examineWith({ SIGNALBOX_CLOUD_IDENTITIES: entry, ...identity });
+  expect(findings.get('agents')).toMatchObject({ status: 'ok' });
+  expect(findings.get('identity.azure')).toMatchObject({
+    status: 'failed',
+    message: 'AZURE_FEDERATED_TOKEN_FILE can’t be read (ENOENT)',
+  });
+  expect(findings.get('identity.environments')).toMatchObject({
+    status: 'failed',
+    message: `${entry} may use an identity, and none can be had`,
+  });
+  const misspelt = await examineWith({ SIGNALBOX_CLOUD_IDENTITIES: `${organizationId}/produktion` });
+  expect(misspelt.get('identity.environments')).toMatchObject({
+    status: 'warning',
+    message: `${organizationId}/produktion does not exist`,
+  });
+  expect((await examineWith({ SIGNALBOX_CLOUD_IDENTITIES: 'production' })).get('configuration')).toMatchObject({
+    status: 'failed',
+    message: expect.stringContaining('SIGNALBOX_CLOUD_IDENTITIES: "production" is not an environment'),
+  });
+  await client.agents.archive(agentId);
+});
+
 const httpToolWith = (secret: string) => ({
   type: 'http' as const,
   name: 'look',

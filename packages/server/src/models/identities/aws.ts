@@ -13,7 +13,6 @@ export const awsIdentity: CloudIdentity = {
   // A key is for all regions. The nearest server issues it.
   audienceOf: (baseUrl, { AWS_REGION: region, AWS_DEFAULT_REGION: other }) =>
     region ?? other ?? regionOf(baseUrl) ?? USUAL_REGION,
-  usualAudience: USUAL_REGION,
   async request({ variables, egress }, region) {
     const { AWS_WEB_IDENTITY_TOKEN_FILE: file, AWS_ROLE_ARN: role, AWS_ROLE_SESSION_NAME: session } = variables;
     if (file === undefined || role === undefined) throw unusable('AWS_WEB_IDENTITY_TOKEN_FILE is not set');

@@ -11,7 +11,6 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 export const azureIdentity: CloudIdentity = {
   // Each national cloud has its own.
   audienceOf: ({ hostname }) => `https://cognitiveservices.azure.${/\.(us|cn)$/.exec(hostname)?.[1] ?? 'com'}`,
-  usualAudience: 'https://cognitiveservices.azure.com',
   async request({ variables, egress, now }, audience) {
     const { AZURE_FEDERATED_TOKEN_FILE: file, AZURE_TENANT_ID: tenant, AZURE_CLIENT_ID: client } = variables;
     const { AZURE_AUTHORITY_HOST: authority = AUTHORITY } = variables;

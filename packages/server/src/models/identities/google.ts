@@ -14,7 +14,6 @@ const TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 
 export const googleIdentity: CloudIdentity = {
   audienceOf: () => '',
-  usualAudience: '',
   async request(context) {
     const { GOOGLE_APPLICATION_CREDENTIALS: path } = context.variables;
     if (path === undefined) throw unusable(`${FILE} is not set`);

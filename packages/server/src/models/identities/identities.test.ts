@@ -9,7 +9,7 @@ import { EgressError } from '../../egress/errors.ts';
 import type { EgressRequest } from '../../egress/exchange.ts';
 import type { Log } from '../../lib/log.ts';
 import { type IdentityVariables, parseCloudIdentities } from '../../vault/cloud-identities.ts';
-import { createIdentities, type Identities } from './identities.ts';
+import { checkIdentity, createIdentities, type Identities } from './identities.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'signalbox-identity-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -250,6 +250,14 @@ test.each(['production2', 'prod', 'Production', ''])(
     expect([requests, logged]).toEqual([[], []]);
   },
 );
+
+test('the doctor requests a token as calls do', async () => {
+  respond = () => entraToken('token');
+  const egress = { request: async () => ({ status: 200, body: Buffer.from(respond({} as never).body) }) } as never;
+  const listed = (file: string) => parseCloudIdentities(`${LISTED}/production`, azure(file));
+  await checkIdentity('azure', listed(fileOf('t', 't')), { egress, clock });
+  await expect(checkIdentity('azure', listed('/nowhere'), { egress, clock })).rejects.toThrow('can’t be read (ENOENT)');
+});
 
 test('other providers have no identities', () => {
   expect(identitiesWith({}).keyFor('openai', {} as never)).toBeUndefined();

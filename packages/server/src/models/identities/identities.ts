@@ -95,3 +95,15 @@ export function createIdentities(
     },
   };
 }
+
+/** Whether a token of the identity at the provider can be had, for the operator. Throws `ModelFailure`, which says why not. */
+export async function checkIdentity(
+  provider: ProviderName,
+  { variables }: CloudIdentities,
+  { egress, clock }: { egress: OrganizationEgress; clock: Clock },
+): Promise<void> {
+  const cloud = await clouds[provider]?.();
+  if (!cloud) throw new TypeError(`${provider} has no identities`);
+  const audience = cloud.audienceOf(new URL('https://unknown.invalid'), variables);
+  await cloud.request({ variables, egress, now: clock.now().getTime() }, audience);
+}

@@ -11,8 +11,6 @@ import type { ProviderKey } from '../model/provider-key.ts';
 export interface CloudIdentity {
   /** What a token is for, and so what it can't be shared with. `baseUrl`: the server that is called. */
   audienceOf(baseUrl: URL, variables: IdentityVariables): string;
-  /** The audience that the doctor asks for. */
-  readonly usualAudience: string;
   /** Throws `ModelFailure`, whose message is for the operator: it may name files and codes of errors, but has no token. */
   request(context: IdentityContext, audience: string): Promise<AccessToken>;
   /** Makes a token the key of a request. Throws `ModelFailure`, whose message is for everyone. */

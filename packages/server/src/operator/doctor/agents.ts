@@ -1,15 +1,17 @@
 // Checks the definitions of agents as saving them would. Earlier releases stored some that would be refused now, such as a rule of an
 // approval with a misspelt property, and they continue to run. And whether their secrets exist: one may be set after the agent that names
 // it was saved, so saving asks for none.
-import { neededSecrets } from '@signalbox/contract';
+import { neededSecrets, usualKeyName } from '@signalbox/contract';
 import { didYouMean } from '@signalbox/contract/nearest';
 import { fitErrors } from '../../agents/fit-errors.ts';
 import { complete, modelsOf } from '../../agents/read-definition.ts';
 import type { BulkConnection } from '../../db/bulk-connection.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
+import { identityProviders } from '../../models/identities/identities.ts';
 import { announcedEnd } from '../../usage/known-models.ts';
 import { modelName } from '../../usage/prices.ts';
+import type { CloudIdentities } from '../../vault/cloud-identities.ts';
 import { type Finding, ok, warning } from './check.ts';
 
 /** The newest agents of all organizations. An installation with more has them created by programs, so they are alike. */
@@ -29,7 +31,11 @@ interface Row {
   secrets: string[];
 }
 
-export async function checkAgents(connection: BulkConnection): Promise<Omit<Finding, 'check'>[]> {
+/** The second parameter: which environments may use identities in place of keys of clouds. */
+export async function checkAgents(
+  connection: BulkConnection,
+  { environments }: CloudIdentities,
+): Promise<Omit<Finding, 'check'>[]> {
   const findings: Omit<Finding, 'check'>[] = [];
   let count = 0;
   let after: [string | null, string | null] = [null, null];
@@ -44,7 +50,10 @@ export async function checkAgents(connection: BulkConnection): Promise<Omit<Find
        order by a.agent_id desc, a.organization_id desc limit ${PAGE}`,
       after,
     );
-    for (const row of page) findings.push(...(await findingsOf(row)));
+    for (const row of page) {
+      const hasIdentity = environments.some(({ organizationId }) => organizationId === row.organizationId);
+      findings.push(...(await findingsOf(row, hasIdentity)));
+    }
     const last = page.at(-1);
     count += page.length;
     if (!last || page.length < PAGE) break;
@@ -58,7 +67,8 @@ export async function checkAgents(connection: BulkConnection): Promise<Omit<Find
   ];
 }
 
-async function findingsOf({ organizationId, agentId, version, definition: stored, secrets }: Row) {
+async function findingsOf(row: Row, hasIdentity: boolean) {
+  const { organizationId, agentId, version, definition: stored, secrets } = row;
   const definition = complete(stored);
   const about = `${formatId('agt', agentId)} (${definition.name}), version ${version}: `;
   const findings: Omit<Finding, 'check'>[] = [];
@@ -79,6 +89,8 @@ async function findingsOf({ organizationId, agentId, version, definition: stored
   for (const { name, provider } of neededSecrets({ ...definition, model: { ...definition.model } })) {
     // The operator may have provided the usual key of a provider; the checks of providers are about these.
     if (provider !== undefined || secrets.includes(name)) continue;
+    // An identity may take the place of the usual key of a cloud; the checks of identities are about these.
+    if (hasIdentity && identityProviders.some((cloud) => usualKeyName(cloud) === name)) continue;
     const hint = didYouMean(name, secrets);
     const text = `${about}no environment has the secret ${name}${hint === '' ? '' : `.${hint}`}`;
     findings.push(warning(text, 'Set it where the agent runs (signalbox secrets set), or correct its name.'));

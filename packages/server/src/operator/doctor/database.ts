@@ -174,7 +174,7 @@ async function checkServer(config: Config, connection: BulkConnection, step: Ste
   await step('secrets', () => checkSecrets(config, connection));
   await step('agents', async () =>
     (await isThere(connection, 'agents'))
-      ? checkAgents(connection)
+      ? checkAgents(connection, config.cloudIdentities)
       : skipped('the service was never started on this database'),
   );
 }

@@ -7,6 +7,7 @@ import { EgressError } from '../../egress/errors.ts';
 import { createLookup } from '../../egress/lookup.ts';
 import { type EgressPolicy, parseEgressAllow } from '../../egress/policy.ts';
 import { type Finding, failed, ok, type Report, run, skipped, warning, within } from './check.ts';
+import { checkIdentities } from './identities.ts';
 
 const TIMEOUT_MS = 8_000;
 const MAX_HOSTS = 20;
@@ -46,6 +47,7 @@ export async function checkNetwork(
   try {
     if (connection) await run(report, 'egress.webhooks', () => checkReceivers(egress, connection));
     await checkProviders(config, wish, egress, report);
+    await checkIdentities(config, egress, connection, report);
   } finally {
     await egress.close();
   }
