@@ -14,14 +14,13 @@ import { createVault } from '../../vault/vault.ts';
 import { explainStart } from '../start-error.ts';
 import { checkAgents } from './agents.ts';
 import { failed, ok, type Report, run, skipped, warning, within } from './check.ts';
+import { findingOfVacuum } from './vacuum.ts';
 
 /** More connections of a node than SIGNALBOX_DATABASE_CONNECTIONS: for wake-ups, sign-ins and health checks. */
 const OTHER_CONNECTIONS = 6;
 const CHECK_MS = 5_000;
 const CLOCK_WARNING_MS = 2_000;
 const CLOCK_FAILURE_MS = 60_000;
-// Two thirds of the way to the point at which PostgreSQL refuses writes.
-const TRANSACTION_IDS = 1_400_000_000;
 
 type Step = (check: string, find: Parameters<typeof run>[2]) => Promise<void>;
 
@@ -158,17 +157,11 @@ async function checkServer(config: Config, connection: BulkConnection, step: Ste
   });
   await step('database.transactions', () => checkTransactions(connection));
   await step('database.vacuum', async () => {
-    const { on, age } = await one<{ on: string; age: number }>(`
-      select current_setting('autovacuum') as on, age(datfrozenxid) as age from pg_database
-      where datname = current_database()`);
-    if (on !== 'on')
-      return failed('autovacuum is off', 'Turn it on: without it the database grows without limit and stops.');
-    if (Number(age) > TRANSACTION_IDS)
-      return failed(
-        `the oldest transaction id is ${age} transactions old; at 2 billion, PostgreSQL stops`,
-        'Look for long transactions and inactive replication slots, and run vacuum freeze.',
-      );
-    return ok('autovacuum is on');
+    const { on, age, freezeAge } = await one<{ on: string; age: number; freezeAge: number }>(`
+      select current_setting('autovacuum') as on, age(datfrozenxid) as age,
+        current_setting('autovacuum_freeze_max_age')::bigint as "freezeAge"
+      from pg_database where datname = current_database()`);
+    return findingOfVacuum({ on, age: Number(age), freezeAge: Number(freezeAge) });
   });
   await step('nodes', () => checkNodes(connection));
   await step('secrets', () => checkSecrets(config, connection));
