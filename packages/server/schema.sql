@@ -758,7 +758,7 @@ create table members (
   last_signed_in_at timestamptz,
   constraint members_pkey primary key (organization_id, user_id),
   constraint members_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
-  constraint members_role_check check ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text, 'owner'::text])))
+  constraint members_role_check check ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'member'::text, 'admin'::text, 'owner'::text])))
 );
 -- For the organizations of a user who signs in.
 create index members_user on members (user_id);
@@ -779,7 +779,7 @@ create table invitations (
   created_at timestamptz not null,
   constraint invitations_pkey primary key (organization_id, invitation_id),
   constraint invitations_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
-  constraint invitations_role_check check ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text, 'owner'::text])))
+  constraint invitations_role_check check ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'member'::text, 'admin'::text, 'owner'::text])))
 );
 create index invitations_expiry on invitations (expires_at);
 

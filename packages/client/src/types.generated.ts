@@ -453,7 +453,7 @@ export interface Approvers {
   /** People whose role can decide approvals, unless `roles` names some of them. */
   people?: true | undefined;
   /** Only people with one of these roles. */
-  roles?: ('member' | 'admin' | 'owner')[] | undefined;
+  roles?: ('approver' | 'member' | 'admin' | 'owner')[] | undefined;
   /** API keys. */
   keys?: true | undefined;
   /** The session's end user, with a session token that can decide. */
@@ -1111,7 +1111,7 @@ export interface Me {
   apiKey: ApiKey | null;
   /** A user who signs in to the console. */
   user: User | null;
-  /** Null if the key was given scopes. */
+  /** Null if no permission has exactly these scopes: a key that was given some, or an approver. */
   permission: Permission | null;
   scopes: Scope[];
 }
@@ -1678,8 +1678,8 @@ export interface RetryWithout {
   tools?: string[] | undefined;
 }
 
-/** `viewer` reads, `member` also changes, `admin` also manages keys, secrets and people, `owner` also adds and removes owners. */
-export type Role = 'viewer' | 'member' | 'admin' | 'owner';
+/** `viewer` reads, `approver` also decides approvals, `member` also changes, `admin` also manages keys, secrets and people, `owner` also adds and removes owners. */
+export type Role = 'viewer' | 'approver' | 'member' | 'admin' | 'owner';
 
 export interface RotateKey {
   /** How long the old secret still works. Default: `0`. */

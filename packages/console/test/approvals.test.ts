@@ -388,7 +388,7 @@ test('whatever an agent writes is shown as text: markup, field names, invisible 
   expect(await page.locator('main :is(img, script, b)').count()).toBe(0);
   await expect.poll(() => page.title()).toBe('(1) Refund order · Signalbox');
   // A viewer can read everything, and the page says why there are no buttons.
-  await page.getByText('You need the member role to decide approvals').waitFor();
+  await page.getByText('You need the approver role to decide approvals').waitFor();
   expect(await page.getByRole('button', { name: /Approve|Deny|Edit/ }).count()).toBe(0);
   await page.keyboard.press('a');
   await page.keyboard.press('Enter');
@@ -402,4 +402,18 @@ test('whatever an agent writes is shown as text: markup, field names, invisible 
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
   await expectAccessible(page);
   await console.service.client.approvals.deny(operationId);
+});
+
+test('an approver decides, sees the session without what would change it, and can be notified', async () => {
+  const approver = await console.person('approver', 'Ann Approver');
+  const { operationId, sessionId } = await askRefund({ order: 'A-9', cents: 900 });
+  const page = await console.open(approver, `/sessions/${sessionId}`);
+  await page.getByText('You need the member role to send messages.').waitFor();
+  expect(await page.getByRole('button', { name: /^(Fork|Share|Cancel)/ }).count()).toBe(0);
+  await page.goto(page.url().replace(/sessions\/.*/, 'approvals'));
+  await page.getByRole('button', { name: /^Noti/ }).waitFor();
+  await page.goto(`${page.url()}/${operationId}`);
+  await page.getByRole('button', { name: 'Approve', exact: true }).press('Enter');
+  await page.getByRole('button', { name: 'Approve now' }).press('Enter');
+  await expect.poll(async () => (await approval(operationId)).status).toBe('approved');
 });

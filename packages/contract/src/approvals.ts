@@ -25,7 +25,7 @@ import {
 export const approvalStatuses = ['pending', 'approved', 'denied', 'expired', 'cancelled'] as const;
 
 /** The roles that can decide approvals at all. */
-export const decidingRoles = ['member', 'admin', 'owner'] as const satisfies readonly Role[];
+export const decidingRoles = ['approver', 'member', 'admin', 'owner'] as const satisfies readonly Role[];
 
 /** How many approvers a call can need. */
 const MOST_APPROVERS = 5;

@@ -20,7 +20,10 @@ const Membership = Type.Object({
   organizationId: Id('org'),
   name: Type.String(),
   role: Role,
+  /** The greatest whose scopes the role includes. */
   permission: Permission,
+  /** Whether the role includes deciding approvals. */
+  mayDecide: Type.Boolean(),
 });
 
 /** Every page of the console loads this first. */

@@ -178,7 +178,9 @@ export const Me = Type.Object(
     organization: Type.Object({ organizationId: Id('org'), name: Type.String() }),
     apiKey: Nullable(ApiKey),
     user: Nullable(User),
-    permission: Nullable(Permission, { description: 'Null if the key was given scopes.' }),
+    permission: Nullable(Permission, {
+      description: 'Null if no permission has exactly these scopes: a key that was given some, or an approver.',
+    }),
     scopes: Type.Array(Scope),
   },
   { title: 'Me' },

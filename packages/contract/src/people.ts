@@ -1,21 +1,22 @@
 /** Users who sign in to the console, and the links that admit them. */
 import { Id, ListQuery, Name, Nullable, OneOf, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
-import { type Permission, permissions } from './scopes.ts';
+import { type Scope, scopesOfPermission } from './scopes.ts';
 import { AllowedOrigins } from './tokens.ts';
 
-/** A user's role in an organization; each role includes the permissions of the ones before it. */
-export const roles = ['viewer', 'member', 'admin', 'owner'] as const;
+/** A user's role in an organization; each role includes the scopes of the ones before it. */
+export const roles = ['viewer', 'approver', 'member', 'admin', 'owner'] as const;
 export const Role = OneOf(roles, {
   title: 'Role',
   description:
-    '`viewer` reads, `member` also changes, `admin` also manages keys, secrets and people, `owner` also adds and removes owners.',
+    '`viewer` reads, `approver` also decides approvals, `member` also changes, `admin` also manages keys, secrets and people, `owner` also adds and removes owners.',
 });
 export type Role = Static<typeof Role>;
 
-const [read, write, admin] = permissions;
-/** The permission of each role. */
-export const permissionOfRole: Readonly<Record<Role, Permission>> = {
+const { read, write, admin } = scopesOfPermission;
+/** The scopes of each role. */
+export const scopesOfRole: Readonly<Record<Role, ReadonlySet<Scope>>> = {
   viewer: read,
+  approver: new Set([...read, 'approvals:decide']),
   member: write,
   admin,
   owner: admin,

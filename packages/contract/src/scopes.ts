@@ -66,6 +66,17 @@ export const scopesOfPermission: Readonly<Record<Permission, ReadonlySet<Scope>>
   admin: scopesUpTo('admin'),
 };
 
+/** The greatest permission whose scopes are all among these. */
+export function permissionWithin(held: ReadonlySet<Scope>): Permission | undefined {
+  return permissions.findLast((permission) => [...scopesOfPermission[permission]].every((scope) => held.has(scope)));
+}
+
+/** The permission whose scopes are exactly these; null if there is none. */
+export function permissionWith(held: ReadonlySet<Scope>): Permission | null {
+  const within = permissionWithin(held);
+  return within !== undefined && scopesOfPermission[within].size === held.size ? within : null;
+}
+
 function scopesUpTo(permission: Permission): ReadonlySet<Scope> {
   const rank = permissions.indexOf(permission);
   return new Set(scopes.filter((scope) => permissions.indexOf(scopeFacts[scope].permission) <= rank));

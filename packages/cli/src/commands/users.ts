@@ -1,4 +1,5 @@
 // `signalbox users …`: manages who can sign in to the console. Access to the host is the only permission needed.
+import { roles } from '@signalbox/contract';
 import { command, type Input, type Options } from '../command.ts';
 import { printResult } from '../print.ts';
 import { type Column, Table } from '../table.ts';
@@ -53,7 +54,7 @@ const invite = command({
   summary: 'Create an invitation link, valid once within 7 days',
   details: passOn,
   options: {
-    role: { type: 'string', value: 'viewer|member|admin|owner', required: true, about: 'the role of the new user' },
+    role: { type: 'string', value: roles.join('|'), required: true, about: 'the role of the new user' },
     email: { type: 'string', value: 'EMAIL', about: 'the only email address that can accept the invitation' },
     name: { type: 'string', value: 'NAME', about: 'the name of the new user' },
     ...linkOptions,

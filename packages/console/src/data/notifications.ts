@@ -41,9 +41,9 @@ export async function switchNotifications(on: boolean): Promise<void> {
 
 /** In the frame: notifies of approvals that the user may decide, in every environment: the page shows one, but all of them wait. */
 export function useApprovalNotifications(): void {
-  const { client, organizationId, may } = useOrganization();
+  const { client, organizationId, mayDecide } = useOrganization();
   const navigate = useNavigate();
-  const isOn = useNotificationState() === 'on' && may('write');
+  const isOn = useNotificationState() === 'on' && mayDecide;
   const pending = useOverview(undefined, { enabled: isOn }).data?.pendingApprovals ?? 0;
   const before = useRef(pending);
   useEffect(() => {

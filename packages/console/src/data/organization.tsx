@@ -19,6 +19,8 @@ export interface Organization extends Membership {
   user: NonNullable<Account['user']>;
   /** Whether the user's role includes this permission. */
   may(permission: Permission): boolean;
+  /** Whether the user's role includes deciding approvals. */
+  mayDecide: boolean;
   /** Reads the account again, after the user's own role or a name changed. */
   refreshAccount(): Promise<void>;
 }
@@ -43,6 +45,8 @@ export function OrganizationProvider({
       user: user!,
       refreshAccount: () => queries.invalidateQueries({ queryKey: ['account'] }),
       may: (permission) => order.indexOf(membership.permission) >= order.indexOf(permission),
+      // A node of the release before does not answer it, and has no approvers.
+      mayDecide: membership.mayDecide ?? membership.permission !== 'read',
       client: new Signalbox({
         baseUrl: location.origin,
         fetch: observedFetch,

@@ -1,5 +1,5 @@
 // Who may decide, for every kind of caller.
-import { type Approvers, decidingRoles, permissionOfRole, roles, scopesOfPermission } from '@signalbox/contract';
+import { type Approvers, decidingRoles, roles, scopesOfRole } from '@signalbox/contract';
 import { describe, expect, test } from 'vitest';
 import { type Decider, mayDecide, personDecider } from './approvers.ts';
 
@@ -13,6 +13,7 @@ const endUser = (canDecide: boolean): Decider => ({
 });
 const callers = {
   viewer: personDecider(['user:vic'], 'viewer'),
+  approver: personDecider(['user:ann'], 'approver'),
   member: personDecider(['user:mia'], 'member'),
   admin: personDecider(['user:ada'], 'admin'),
   owner: personDecider(['user:olaf'], 'owner'),
@@ -27,7 +28,7 @@ const callers = {
   'end user without the scope': endUser(false),
 } satisfies Record<string, Decider>;
 
-const people = ['member', 'admin', 'owner', 'sender'];
+const people = ['approver', 'member', 'admin', 'owner', 'sender'];
 const keys = ['bot', 'backend', 'key of the sender', 'key of the backend', 'key of the host'];
 
 const table: [name: string, by: Approvers | null, may: string[]][] = [
@@ -36,13 +37,14 @@ const table: [name: string, by: Approvers | null, may: string[]][] = [
   ['a count', { count: 2 }, [...people, ...keys]],
   ['people', { people: true }, people],
   ['one role', { roles: ['owner'] }, ['owner']],
+  ['people who only decide', { roles: ['approver'] }, ['approver']],
   ['two roles', { roles: ['admin', 'owner'] }, ['admin', 'owner']],
   ['keys', { keys: true }, keys],
   ['a role and keys', { roles: ['admin'], keys: true }, ['admin', ...keys]],
   ['the end user', { endUser: true }, ['end user']],
   ['the end user and people', { endUser: true, people: true }, [...people, 'end user']],
-  ['not the requester', { notRequester: true }, ['member', 'admin', 'owner', 'bot', 'key of the host']],
-  ['people, not the requester', { people: true, notRequester: true }, ['member', 'admin', 'owner']],
+  ['not the requester', { notRequester: true }, ['approver', 'member', 'admin', 'owner', 'bot', 'key of the host']],
+  ['people, not the requester', { people: true, notRequester: true }, ['approver', 'member', 'admin', 'owner']],
   ['keys, not the requester', { keys: true, notRequester: true }, ['bot', 'key of the host']],
   ['members, not the requester', { roles: ['member'], notRequester: true, count: 2 }, ['member']],
 ];
@@ -66,7 +68,7 @@ test('an end user never decides if requesters are excluded', () => {
 });
 
 test('the roles that approvers can name are those that can decide at all', () => {
-  const deciding = roles.filter((role) => scopesOfPermission[permissionOfRole[role]].has('approvals:decide'));
+  const deciding = roles.filter((role) => scopesOfRole[role].has('approvals:decide'));
   expect(deciding).toEqual([...decidingRoles]);
 });
 

@@ -7,7 +7,7 @@
 //
 // An approval keeps the approvers and requesters that it was created with. Neither a new version of the agent nor a later message
 // changes them.
-import { type Approvers, permissionOfRole, type Role, scopesOfPermission } from '@signalbox/contract';
+import { type Approvers, type Role, scopesOfRole } from '@signalbox/contract';
 import type { Context } from '../lib/context.ts';
 import { identitiesOf } from '../lib/identities.ts';
 
@@ -46,7 +46,7 @@ export function deciderOf(ctx: Context): Decider {
 
 /** A member with this role. */
 export function personDecider(identities: readonly string[], role: Role): Decider {
-  const canDecide = scopesOfPermission[permissionOfRole[role]].has('approvals:decide');
+  const canDecide = scopesOfRole[role].has('approvals:decide');
   return { type: 'person', role, canDecide, identities };
 }
 

@@ -1,5 +1,5 @@
 // The caller, as `GET /me` describes it.
-import { permissionOfRole, type Result, scopes } from '@signalbox/contract';
+import { permissionWith, type Result, scopes } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Context } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
@@ -15,7 +15,7 @@ export async function getMe(ctx: Context): Promise<Result<'getMe'>> {
     organization: { organizationId: formatId('org', ctx.organizationId), name: organization!.name },
     apiKey,
     user: person ? { userId: formatId('usr', person.userId), name: person.name, email: person.email } : null,
-    permission: person ? permissionOfRole[person.role] : apiKey!.permission,
+    permission: person ? permissionWith(ctx.scopes) : apiKey!.permission,
     scopes: scopes.filter((scope) => ctx.scopes.has(scope)),
   };
 }

@@ -1,5 +1,5 @@
 // An organization itself: its name, and the web pages that may call with its tokens.
-import { type Input, type Organization, permissionOfRole, type Result } from '@signalbox/contract';
+import { type Input, type Organization, type Result, scopesOfRole } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
 import { changesBetween, recordEvent } from '../events/record.ts';
@@ -95,7 +95,7 @@ export async function createOrganizationForPerson(
     // A concurrent removal of the person waits for this, or this for it: deleteMember locks the same row.
     await tx.query(sql`select 1 from users where id = ${person.userId} for share`);
     const memberships = await membershipsOf(tx, person.userId);
-    if (!memberships.some(({ role }) => permissionOfRole[role] === 'admin')) {
+    if (!memberships.some(({ role }) => scopesOfRole[role].has('organization:manage'))) {
       throw new ApiError('insufficient_permission', 'Only admins and owners of an organization can do this.');
     }
     const { organizationId } = await createOrganization(tx, name, now);

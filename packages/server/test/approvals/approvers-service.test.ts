@@ -11,6 +11,7 @@ const rules: Record<string, Approvers> = {
   default: {},
   people: { people: true },
   owners: { roles: ['owner'] },
+  approvers: { roles: ['approver'] },
   keys: { keys: true },
   end_user: { endUser: true },
   not_requester: { notRequester: true },
@@ -18,6 +19,7 @@ const rules: Record<string, Approvers> = {
 };
 const may: Record<string, string[]> = {
   viewer: [],
+  approver: ['default', 'people', 'approvers', 'not_requester', 'people_and_end_user'],
   member: ['default', 'people', 'not_requester', 'people_and_end_user'],
   owner: ['default', 'people', 'owners', 'not_requester', 'people_and_end_user'],
   requester: ['default', 'keys'],
@@ -42,7 +44,7 @@ beforeAll(async () => {
   const { client } = service;
   const owner = await setUp(service);
   callers.owner = (method, path, body) => owner.api(method, path, body);
-  for (const role of ['member', 'viewer']) {
+  for (const role of ['approver', 'member', 'viewer']) {
     const browser = await join(owner, service, role, role);
     callers[role] = (method, path, body) => browser.api(method, path, body);
   }

@@ -1,5 +1,5 @@
 // Callers of domain functions: members of the organization and its API keys, with their rows.
-import { permissionOfRole, type Role, scopesOfPermission } from '@signalbox/contract';
+import { type Role, scopesOfPermission, scopesOfRole } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { createKey } from '../../src/keys/keys.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
@@ -17,7 +17,7 @@ export async function asPerson(on: PoolContext, name: string, role: Role): Promi
     callerId: userId,
     keyId: null,
     person: { userId, name, email: `${name}@example.com`, role },
-    scopes: scopesOfPermission[permissionOfRole[role]],
+    scopes: scopesOfRole[role],
   };
 }
 

@@ -33,7 +33,7 @@ export function Decision({
   onBegin?: () => void;
   onDecided?: () => void;
 }) {
-  const { client, organizationId, user, may } = useOrganization();
+  const { client, organizationId, user, mayDecide } = useOrganization();
   const queries = useQueryClient();
   const toast = useToast();
   const [step, setStep] = useState<Step>();
@@ -139,12 +139,12 @@ export function Decision({
       </div>
     );
   }
-  if (!may('write') && isLine) return null;
-  if (!may('write')) {
+  if (!mayDecide && isLine) return null;
+  if (!mayDecide) {
     return (
       <>
         <ApproversInfo approval={shown} />
-        <p className="quiet small">You need the member role to decide approvals.</p>
+        <p className="quiet small">You need the approver role to decide approvals.</p>
       </>
     );
   }

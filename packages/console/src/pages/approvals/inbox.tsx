@@ -28,7 +28,7 @@ export function Inbox({
   /** Undefined if nothing but the environment filters. */
   onClear: (() => void) | undefined;
 }) {
-  const { may } = useOrganization();
+  const { mayDecide } = useOrganization();
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   const list = useRef<HTMLDivElement>(null);
   // An approval that was shown keeps its place, so that nothing moves while the user clicks or taps.
@@ -41,7 +41,7 @@ export function Inbox({
   // Ids sort by time.
   const shown = [...seen.values()].sort((one, other) => (one.operationId < other.operationId ? -1 : 1));
   const isOpen = (one: Approval) => now.has(one.operationId) && !bulk.decided.has(one.operationId);
-  const canDecide = (one: Approval) => may('write') && one.refusal === null && isOpen(one);
+  const canDecide = (one: Approval) => mayDecide && one.refusal === null && isOpen(one);
   const chosen = shown.filter((one) => selected.has(one.operationId) && canDecide(one));
   const ask = (approvals: readonly Approval[], decision: Decision) => {
     const some = approvals.filter(canDecide);
@@ -54,7 +54,7 @@ export function Inbox({
       return after;
     });
   useApprovalShortcuts(list, [
-    ...(may('write')
+    ...(mayDecide
       ? [
           { keys: 'shift+a', does: 'Approve the selection, then Enter to confirm', run: () => ask(chosen, 'approved') },
           { keys: 'shift+d', does: 'Deny the selection, type a reason, then Enter', run: () => ask(chosen, 'denied') },

@@ -7,10 +7,10 @@ import { Tooltip } from '../../ui/tooltip.tsx';
 
 /** Switches notifications of this browser on and off. Only users who can decide are offered them. */
 export function NotifyButton() {
-  const { may } = useOrganization();
+  const { mayDecide } = useOrganization();
   const state = useNotificationState();
   const toast = useToast();
-  if (!may('write') || state === 'unsupported') return null;
+  if (!mayDecide || state === 'unsupported') return null;
   if (state === 'blocked') {
     return (
       <Tooltip text="Your browser blocks notifications: allow them in its settings for this site" side="bottom">

@@ -30,11 +30,8 @@ export interface CreatedLink {
 
 const roles: { value: Role; label: string; about: string }[] = [
   { value: 'viewer', label: 'viewer', about: 'can view everything except keys and secrets' },
-  {
-    value: 'member',
-    label: 'member',
-    about: 'can also decide approvals, run sessions, and change agents and webhooks',
-  },
+  { value: 'approver', label: 'approver', about: 'can also decide approvals' },
+  { value: 'member', label: 'member', about: 'can also run sessions, and change agents and webhooks' },
   { value: 'admin', label: 'admin', about: 'can also manage keys, secrets and people' },
   { value: 'owner', label: 'owner', about: 'can also add and remove owners' },
 ];

@@ -1,15 +1,7 @@
 // Finds the caller of a request and its organization, and checks that it has the scope of the route. A program calls with an API key, a person
 // with the cookie of a sign-in to the console; never with both. The page of an end user calls with a session token (token-caller.ts).
 import type { IncomingMessage } from 'node:http';
-import {
-  permissionOfRole,
-  permissions,
-  type Route,
-  scopeFacts,
-  scopes,
-  scopesOf,
-  scopesOfPermission,
-} from '@signalbox/contract';
+import { permissionWith, type Route, scopeFacts, scopes, scopesOf, scopesOfRole } from '@signalbox/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createNoteDenied } from '../../events/denied.ts';
 import { type AuthenticatedKey, type Authenticator, KnownKeyRefused } from '../../keys/authenticate.ts';
@@ -130,7 +122,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       callerId: userId,
       keyId: null,
       person: { userId, name, email, role },
-      scopes: scopesOfPermission[permissionOfRole[role]],
+      scopes: scopesOfRole[role],
       requestId,
       ipAddress,
       userAgent: userAgentOf(headers),
@@ -230,7 +222,7 @@ function refusalOf(ctx: Context, route: Route): ApiError | undefined {
 function missingScope(ctx: Context, route: Route): ApiError | undefined {
   const scope = scopesOf(route).find((needed) => !ctx.scopes.has(needed));
   if (scope === undefined) return undefined;
-  const has = ctx.person ? `a ${ctx.person.role} has` : 'the key has';
+  const has = ctx.person ? `the role ${ctx.person.role} has` : 'the key has';
   return new ApiError(
     'insufficient_permission',
     `This needs the scope "${scope}", which the permission "${scopeFacts[scope].permission}" includes; ${has} ${inWords(ctx.scopes)}.`,
@@ -240,9 +232,6 @@ function missingScope(ctx: Context, route: Route): ApiError | undefined {
 /** The permission that is exactly these scopes, or else their names. */
 function inWords(held: Context['scopes']): string {
   const names = scopes.filter((scope) => held.has(scope)).map((scope) => `"${scope}"`);
-  const permission = permissions.find((one) => {
-    const its = scopesOfPermission[one];
-    return its.size === held.size && [...its].every((scope) => held.has(scope));
-  });
+  const permission = permissionWith(held);
   return permission ? `the permission "${permission}"` : `only ${names.join(', ')}`;
 }

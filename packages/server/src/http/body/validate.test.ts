@@ -40,7 +40,7 @@ test.each([
     'a role that can’t decide',
     { policy: 'always', by: { roles: ['viewer'] } },
     'by.roles[0]',
-    'must be one of "member", "admin", "owner"',
+    'must be one of "approver", "member", "admin", "owner"',
   ],
   ['an approver that is switched off', { policy: 'always', by: { keys: false } }, 'by.keys', 'must be true'],
   ['approvers without a policy', { find: { by: { keys: true } } }, 'find.policy', 'is required'],

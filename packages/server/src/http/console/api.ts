@@ -2,7 +2,7 @@
 // shapes are in the contract (console.ts) but not in OpenAPI: the console of this version is its only client.
 //
 // A change must come from our own page (session-cookie.ts); one made by a signed-in person also needs the CSRF token.
-import { permissionOfRole } from '@signalbox/contract';
+import { permissionWithin, scopesOfRole } from '@signalbox/contract';
 import type { Account } from '@signalbox/contract/console';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
@@ -43,7 +43,8 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
         organizationId: formatId('org', organizationId),
         name: called,
         role,
-        permission: permissionOfRole[role],
+        permission: permissionWithin(scopesOfRole[role])!,
+        mayDecide: scopesOfRole[role].has('approvals:decide'),
       })),
       signIn: {
         password: true,
