@@ -69,6 +69,7 @@ test('only config.ts reads the environment', () => {
     'packages/cli/src/newer-node.ts': 'the npm that runs the command',
     'packages/cli/src/terminal.ts': 'a client of the service; an API key has no option, which others could read',
     'packages/console/src/pages/webhooks/new-secret.tsx': 'in a sample program',
+    'packages/console/src/pages/system/charts.tsx': 'amounts that nothing has cost',
     'packages/console/src/pages/sessions/trace/as-program.ts': 'in a sample program',
   };
   expect(uses(sources, /process\.env\b/, allowed)).toEqual([]);
@@ -198,6 +199,7 @@ test('only a command ends the process or writes to its streams', () => {
       'packages/server/src/http/reference/code-samples.ts': 'in a sample program',
       'packages/console/src/pages/keys/new-secret.tsx': 'in a sample program',
       'packages/console/src/pages/webhooks/new-secret.tsx': 'in a sample program',
+      'packages/console/src/pages/system/charts.tsx': 'amounts that nothing has cost',
       'packages/console/src/pages/sessions/trace/as-program.ts': 'in a sample program',
       'packages/client/src/receiver.ts': 'reports what the program has no handler for',
       'packages/client/src/workers/run.ts': 'reports what the program has no handler for',
@@ -241,6 +243,19 @@ test('a notice in the console uses the Notice component, which puts text in a pa
   expect(
     uses(consoleSources, /className="notice\b/, { 'packages/console/src/ui/notice.tsx': 'the component itself' }),
   ).toEqual([]);
+});
+
+test('an amount of dollars is shown with the date of the prices: only by dollars.tsx in the console, and dollars.ts in the command', () => {
+  const shown = sources.filter(({ file }) => /^packages\/(console|cli)\//.test(file));
+  const allowed = {
+    'packages/console/src/lib/dollars.ts': 'the texts, which only ui/dollars.tsx imports',
+    'packages/cli/src/dollars.ts': 'the texts',
+    'packages/console/src/pages/system/charts.tsx': 'amounts that nothing has cost',
+    'packages/console/src/pages/sessions/trace/as-program.ts': 'a variable of a shell',
+  };
+  expect(uses(shown, /\$\$\{|currency: 'USD'/, allowed)).toEqual([]);
+  const importers = sources.filter(({ text }) => text.includes("/lib/dollars.ts'"));
+  expect(importers.map(({ file }) => file)).toEqual(['packages/console/src/ui/dollars.tsx']);
 });
 
 test('the styles of the console take colors, type, radii, layers and lengths in pixels from its tokens', () => {

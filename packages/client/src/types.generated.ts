@@ -57,6 +57,8 @@ export interface Analytics {
   points: AnalyticsPoint[];
   /** With `groupBy`: those with the most failed turns first, then those with the most turns; at most 200. */
   groups: AnalyticsGroup[];
+  /** The day of the built-in prices, which apply where the operator has set none; null if they are off. */
+  pricesDate: string | null;
 }
 
 export interface AnalyticsGroup {
@@ -271,7 +273,7 @@ export interface ApiKey {
   requestsPerMinute: number | null;
   /** What the sessions of the key can cost in a UTC day, in US dollars; null: no limit. Then their turns end with `budgetReached`, and the key starts no more. Needs a configured price for the models. */
   maxCostUsdPerDay: number | null;
-  /** What the sessions of the key have cost in this UTC day. */
+  /** What the sessions of the key have cost in this UTC day. `Organization.pricesDate` is the day of the built-in prices. */
   costUsdToday: number;
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
@@ -303,7 +305,7 @@ export interface ApiKeyWithSecret {
   requestsPerMinute: number | null;
   /** What the sessions of the key can cost in a UTC day, in US dollars; null: no limit. Then their turns end with `budgetReached`, and the key starts no more. Needs a configured price for the models. */
   maxCostUsdPerDay: number | null;
-  /** What the sessions of the key have cost in this UTC day. */
+  /** What the sessions of the key have cost in this UTC day. `Organization.pricesDate` is the day of the built-in prices. */
   costUsdToday: number;
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
@@ -1253,6 +1255,7 @@ export interface ModelCallUsage {
   cachedTokens: number;
   /** Input tokens that were written to the provider's cache. Left out if there are none. */
   cacheWriteTokens?: number;
+  /** At the prices of the time of each call; null if no call had one. `Organization.pricesDate` is the day of the built-in prices. */
   costUsd: number | null;
 }
 
@@ -1444,6 +1447,8 @@ export interface Organization {
   organizationId: string;
   name: string;
   allowedOrigins: string[];
+  /** The day of the built-in prices, which apply where the operator has set none; null if they are off. */
+  pricesDate: string | null;
   createdAt: string;
 }
 
@@ -2308,6 +2313,7 @@ export interface Usage {
   /** Model calls. */
   steps: number;
   toolCalls: number;
+  /** At the prices of the time of each call; null if no call had one. `Organization.pricesDate` is the day of the built-in prices. */
   costUsd: number | null;
 }
 

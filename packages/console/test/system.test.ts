@@ -104,10 +104,10 @@ test('every part of ui/ is on the page of parts', () => {
   const elsewhere = [
     'admins-only',
     'change-history',
+    'dollars',
     'export-menu',
     'page',
     'popover',
-    'prices-date',
     'session-link',
     'slow',
     'standalone-page',

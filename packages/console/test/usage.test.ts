@@ -81,8 +81,9 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
     });
     const { sessionId } = await client.sessions.open({ agentId, environment, input: 'two words', closeOnIdle: true });
     await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('completed');
+    return sessionId;
   };
-  await run('Costly', 'priced', 'production');
+  const costly = await run('Costly', 'priced', 'production');
   await run('Free of charge', 'local', 'staging');
 
   const viewer = await console.person('viewer');
@@ -137,6 +138,21 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
   expect(await total.getByText('no price').count()).toBe(0);
   await groupBy('Day');
   await page.getByText('No model calls in this period').waitFor();
+
+  // Wherever an amount is shown, and nowhere else.
+  const dated = console.service.client.organization.get().then(({ pricesDate }) => pricesDate);
+  expect(await dated).toMatch(/^\d{4}-\d{2}-\d{2}$/);
+  for (const path of ['', '/sessions', `/sessions/${costly}`, `/sessions/${costly}?view=trace`]) {
+    const shown = await console.open(viewer, path);
+    await shown.getByText(/^Built-in prices are of \w+ \d+, \d{4}\.$/).waitFor();
+    expect(await shown.getByText('Built-in prices are of').count()).toBe(1);
+    await shown.close();
+  }
+  const keys = await console.open(console.owner, '/keys');
+  await keys.getByText('Built-in prices are of').waitFor();
+  const agents = await console.open(viewer, '/agents');
+  await agents.getByText('Costly').first().waitFor();
+  expect(await agents.getByText('Built-in prices are of').count()).toBe(0);
 });
 
 test('the days of a period are typed with the keyboard, and one that is left unfinished changes nothing', async () => {

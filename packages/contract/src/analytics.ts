@@ -1,6 +1,7 @@
 /** How many sessions and turns there were over time, how they ended, how long they took, and what they cost. */
 
 import { EnvironmentName, Id, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
+import { PricesDate } from './usage.ts';
 
 export const analyticsSteps = ['minute', 'hour', 'day'] as const;
 export type AnalyticsStep = (typeof analyticsSteps)[number];
@@ -106,6 +107,7 @@ export const Analytics = Type.Object(
       description:
         'With `groupBy`: those with the most failed turns first, then those with the most turns; at most 200.',
     }),
+    pricesDate: PricesDate,
   },
   { title: 'Analytics' },
 );

@@ -77,7 +77,10 @@ const fields = {
   agents: Nullable(agents),
   requestsPerMinute: Nullable(requestsPerMinute),
   maxCostUsdPerDay: Nullable(maxCostUsdPerDay),
-  costUsdToday: Type.Number({ description: 'What the sessions of the key have cost in this UTC day.' }),
+  costUsdToday: Type.Number({
+    description:
+      'What the sessions of the key have cost in this UTC day. `Organization.pricesDate` is the day of the built-in prices.',
+  }),
   metadata: Metadata,
   secretPreview: Type.String({ description: 'The beginning and the last four characters of the secret.' }),
   expiringSecret: Nullable(ExpiringSecret, {

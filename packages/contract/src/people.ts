@@ -2,6 +2,7 @@
 import { Id, ListQuery, Name, Nullable, OneOf, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
 import { type Scope, scopesOfPermission } from './scopes.ts';
 import { AllowedOrigins } from './tokens.ts';
+import { PricesDate } from './usage.ts';
 
 /** A user's role in an organization; each role includes the scopes of the ones before it. */
 export const roles = ['viewer', 'approver', 'member', 'admin', 'owner'] as const;
@@ -86,6 +87,7 @@ export const Organization = Type.Object(
     organizationId: Id('org'),
     name: Type.String(),
     allowedOrigins: AllowedOrigins,
+    pricesDate: PricesDate,
     createdAt: Timestamp,
   },
   { title: 'Organization' },

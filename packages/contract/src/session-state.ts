@@ -2,6 +2,12 @@
 import { RetryWithout } from './left-out.ts';
 import { Id, Nullable, OneOf, type Static, Timestamp, Type } from './schema.ts';
 
+/** Computed once, when a call ends. */
+const CostUsd = Nullable(Type.Number(), {
+  description:
+    'At the prices of the time of each call; null if no call had one. `Organization.pricesDate` is the day of the built-in prices.',
+});
+
 /**
  * The status of a session.
  *
@@ -86,7 +92,7 @@ export const Usage = Type.Object(
     cacheWriteTokens: CacheWriteTokens,
     steps: Type.Integer({ description: 'Model calls.' }),
     toolCalls: Type.Integer(),
-    costUsd: Nullable(Type.Number()),
+    costUsd: CostUsd,
   },
   { title: 'Usage' },
 );
@@ -99,7 +105,7 @@ export const TokensAndCost = Type.Object(
     outputTokens: Type.Integer(),
     cachedTokens: Type.Integer(),
     cacheWriteTokens: CacheWriteTokens,
-    costUsd: Nullable(Type.Number()),
+    costUsd: CostUsd,
   },
   { title: 'ModelCallUsage' },
 );

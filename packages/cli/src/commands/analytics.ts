@@ -2,6 +2,7 @@
 import type { AnalyticsGroup, AnalyticsSum } from '@signalbox/client';
 import { agentNames } from '../agent-names.ts';
 import { command } from '../command.ts';
+import { type Dollars, printWithDollars } from '../dollars.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import { type Column, Table } from '../table.ts';
 import { shown } from '../text.ts';
@@ -41,7 +42,9 @@ const analytics = command({
     const total = { ...report.total, name: 'total' };
     if (groupBy === undefined) {
       const points = report.points.map((point) => ({ ...point, name: nameOf(point.at, report.step) }));
-      return new Table(stdout, columns(report.step.toUpperCase())).print([...points, total]);
+      return printWithDollars(input.terminal, report, (dollars) =>
+        new Table(stdout, columns(report.step.toUpperCase(), dollars)).print([...points, total]),
+      );
     }
     const names = agentNames(client);
     if (groupBy === 'agent') await names.load(report.groups.flatMap(({ group }) => (group === '' ? [] : [group])));
@@ -50,13 +53,15 @@ const analytics = command({
       return groupBy === 'agent' ? names.of(group) : group;
     };
     const groups = report.groups.map((group) => ({ ...group, name: nameOfGroup(group) }));
-    await new Table(stdout, columns(groupBy.toUpperCase())).print([...groups, total]);
+    await printWithDollars(input.terminal, report, (dollars) =>
+      new Table(stdout, columns(groupBy.toUpperCase(), dollars)).print([...groups, total]),
+    );
   },
 });
 
 export const commands = [analytics];
 
-function columns(header: string): Column<AnalyticsSum & { name: string }>[] {
+function columns(header: string, { short }: Dollars): Column<AnalyticsSum & { name: string }>[] {
   const count = (value: number) => value.toLocaleString('en-US');
   return [
     { header, cell: ({ name }) => shown(name), shrinks: true },
@@ -74,7 +79,7 @@ function columns(header: string): Column<AnalyticsSum & { name: string }>[] {
     },
     {
       header: 'COST',
-      cell: ({ costUsd }) => `$${costUsd < 1 ? costUsd.toFixed(4) : costUsd.toFixed(2)}`,
+      cell: ({ costUsd }) => short(costUsd),
       isRight: true,
     },
   ];

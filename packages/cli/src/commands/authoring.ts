@@ -2,7 +2,7 @@
 import type { Agent, CreateAgent, ToolTest } from '@signalbox/client';
 import { calledProviders, modelServer, modelServers } from '@signalbox/contract';
 import { CommandError, command, type Options, UsageError } from '../command.ts';
-import { writePricesDate } from '../prices-date.ts';
+import { printWithDollars } from '../dollars.ts';
 import { printRecord, printResult } from '../print.ts';
 import { readDefinition } from '../read-input.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
@@ -49,18 +49,19 @@ export const models = command({
     });
     if (values.json) await printResult(input, list, '');
     else if (list.models.length > 0) {
-      await new Table(terminal.stdout, [
-        { header: 'MODEL', cell: ({ model }: (typeof list.models)[number]) => shown(model) },
-        { header: 'CONTEXT', cell: ({ contextTokens }) => contextTokens?.toLocaleString('en') ?? '' },
-        { header: 'INPUT', cell: ({ input }) => input?.join(', ') ?? '', optional: true },
-        {
-          header: 'USD PER MILLION',
-          cell: ({ prices }) => (prices ? `${prices.inputUsd} in, ${prices.outputUsd} out` : ''),
-          optional: true,
-        },
-        { header: 'ENDS', cell: ({ endsAt }) => endsAt ?? '', optional: true },
-      ]).print(list.models);
-      await writePricesDate(terminal, list.pricesDate);
+      await printWithDollars(terminal, list, ({ price }) =>
+        new Table(terminal.stdout, [
+          { header: 'MODEL', cell: ({ model }: (typeof list.models)[number]) => shown(model) },
+          { header: 'CONTEXT', cell: ({ contextTokens }) => contextTokens?.toLocaleString('en') ?? '' },
+          { header: 'INPUT', cell: ({ input }) => input?.join(', ') ?? '', optional: true },
+          {
+            header: 'USD PER MILLION',
+            cell: ({ prices }) => (prices ? price(prices) : ''),
+            optional: true,
+          },
+          { header: 'ENDS', cell: ({ endsAt }) => endsAt ?? '', optional: true },
+        ]).print(list.models),
+      );
     }
     if (!list.problem) return 0;
     await terminal.stderr.write(`${shown(list.problem.message)}\n`);

@@ -1,7 +1,7 @@
 // `signalbox budgets …`: spending limits for a day or a month.
 import type { OrganizationBudget } from '@signalbox/client';
 import { command } from '../command.ts';
-import { writePricesDate } from '../prices-date.ts';
+import { type Dollars, printWithDollars } from '../dollars.ts';
 import { printResult } from '../print.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import { type Column, Table } from '../table.ts';
@@ -25,17 +25,18 @@ const list = command({
     const { stdout } = input.terminal;
     const budgets = await serviceOf(input).budgets.list({ environment, agentId });
     if (json) return stdout.write(`${JSON.stringify({ data: budgets })}\n`);
-    await new Table(stdout, columns).print(budgets);
-    await writePricesDate(input.terminal, budgets[0]?.pricesDate);
+    await printWithDollars(input.terminal, budgets[0] ?? {}, (dollars) =>
+      new Table(stdout, columns(dollars)).print(budgets),
+    );
   },
 });
 
-const columns: Column<OrganizationBudget>[] = [
+const columns = ({ short }: Dollars): Column<OrganizationBudget>[] => [
   { header: 'BUDGET', cell: ({ name }) => name },
   { header: 'OF', cell: ofText, shrinks: true },
   { header: 'PERIOD', cell: ({ period }) => period },
-  { header: 'SPENT', cell: ({ spentUsd }) => usd(spentUsd), isRight: true },
-  { header: 'LIMIT', cell: ({ limitUsd }) => usd(limitUsd), isRight: true },
+  { header: 'SPENT', cell: ({ spentUsd }) => short(spentUsd), isRight: true },
+  { header: 'LIMIT', cell: ({ limitUsd }) => short(limitUsd), isRight: true },
   { header: 'USED', cell: ({ spentUsd, limitUsd }) => `${Math.floor((spentUsd / limitUsd) * 100)}%`, isRight: true },
   { header: 'STOPS', cell: ({ stop }) => (stop ? 'yes' : 'no'), optional: true },
 ];
@@ -84,7 +85,13 @@ const set = command({
     const stored = await (input.values.new
       ? budgets.create(input.args.name, params)
       : budgets.set(input.args.name, params));
-    await printResult(input, stored, `set: ${stored.name}, ${usd(stored.spentUsd)} of ${usd(stored.limitUsd)} spent`);
+    await printWithDollars(input.terminal, stored, ({ short }) =>
+      printResult(input, stored, async () =>
+        input.terminal.stdout.write(
+          `set: ${stored.name}, ${short(stored.spentUsd)} of ${short(stored.limitUsd)} spent\n`,
+        ),
+      ),
+    );
   },
 });
 
@@ -106,8 +113,4 @@ export const commands = [list, set, remove];
 
 function ofText({ environment, agentId, keyId }: OrganizationBudget): string {
   return shown([environment, agentId, keyId].filter((one) => one !== null).join(', ')) || 'everything';
-}
-
-function usd(value: number): string {
-  return `$${value < 1 ? value.toFixed(4) : value.toFixed(2)}`;
 }

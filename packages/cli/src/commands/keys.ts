@@ -1,6 +1,7 @@
 // `signalbox keys …`: API keys. `create` works on the host, where no key is needed, or via the API like all others.
-import type { ApiKey, ApiKeyWithSecret, CreateKey, Scope, UpdateKey } from '@signalbox/client';
+import type { ApiKey, ApiKeyWithSecret, CreateKey, Scope, Signalbox, UpdateKey } from '@signalbox/client';
 import { command, type Options, UsageError } from '../command.ts';
+import { printWithDollars } from '../dollars.ts';
 import { listOptions, printList, printRecord, printResult, timeText } from '../print.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import type { Column } from '../table.ts';
@@ -108,7 +109,7 @@ const get = command({
   operations: ['getKey'],
   async run(input) {
     const found = await serviceOf(input).keys.get(input.args.key);
-    await printResult(input, found, () => printKey(found, input.terminal));
+    await printResult(input, found, () => printKey(found, input.terminal, serviceOf(input)));
   },
 });
 
@@ -138,7 +139,7 @@ const update = command({
     };
     if (Object.keys(change).length === 0) throw new UsageError(`${fullName}: needs an option`, `${fullName} --help`);
     const updated = await serviceOf(input).keys.update(args.key, change as UpdateKey);
-    await printResult(input, updated, () => printKey(updated, input.terminal));
+    await printResult(input, updated, () => printKey(updated, input.terminal, serviceOf(input)));
   },
 });
 
@@ -243,23 +244,26 @@ function grantOf({ permission, scopes }: ApiKey): string {
 export function printKey(
   found: ApiKey,
   terminal: Terminal,
+  client: Pick<Signalbox, 'organization'>,
   before: readonly (readonly [string, string])[] = [],
 ): Promise<void> {
   const { maxCostUsdPerDay: most, costUsdToday: cost } = found;
-  return printRecord(terminal, [
-    ...before,
-    ['Key', found.keyId],
-    ['Name', shown(found.name)],
-    ['Can', grantOf(found)],
-    ['Secret', found.secretPreview],
-    ['Old secret', found.expiringSecret && `works until ${found.expiringSecret.expiresAt}`],
-    ['Environments', found.environments?.join(', ')],
-    ['Agents', found.agents?.join(', ')],
-    ['Addresses', found.allowedIps?.join(', ')],
-    ['Requests per minute', found.requestsPerMinute === null ? null : String(found.requestsPerMinute)],
-    ['Cost today', `$${cost}${most === null ? '' : ` of $${most}`}`],
-    ['Last used', timeText(found.lastUsedAt, terminal) || 'never'],
-    ['Expires', timeText(found.expiresAt, terminal) || 'never'],
-    ['Created', timeText(found.createdAt, terminal)],
-  ]);
+  return printWithDollars(terminal, client, ({ exact }) =>
+    printRecord(terminal, [
+      ...before,
+      ['Key', found.keyId],
+      ['Name', shown(found.name)],
+      ['Can', grantOf(found)],
+      ['Secret', found.secretPreview],
+      ['Old secret', found.expiringSecret && `works until ${found.expiringSecret.expiresAt}`],
+      ['Environments', found.environments?.join(', ')],
+      ['Agents', found.agents?.join(', ')],
+      ['Addresses', found.allowedIps?.join(', ')],
+      ['Requests per minute', found.requestsPerMinute === null ? null : String(found.requestsPerMinute)],
+      ['Cost today', `${exact(cost)}${most === null ? '' : ` of ${exact(most)}`}`],
+      ['Last used', timeText(found.lastUsedAt, terminal) || 'never'],
+      ['Expires', timeText(found.expiresAt, terminal) || 'never'],
+      ['Created', timeText(found.createdAt, terminal)],
+    ]),
+  );
 }

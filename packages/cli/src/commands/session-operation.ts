@@ -1,6 +1,7 @@
 // One operation of a session in full: `signalbox sessions operation`.
 import type { OperationDetails } from '@signalbox/client';
 import { command } from '../command.ts';
+import { type Dollars, printWithDollars } from '../dollars.ts';
 import { printRecord, printResult, timeText } from '../print.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import type { Terminal } from '../terminal.ts';
@@ -22,12 +23,15 @@ export const operation = command({
   needs: ['sessions:read', 'agents:read'],
   operations: ['getOperation'],
   async run(input) {
-    const found = await serviceOf(input).sessions.operation(input.args.session, input.args.operation);
-    await printResult(input, found, () => printDetails(found, input.terminal));
+    const client = serviceOf(input);
+    const found = await client.sessions.operation(input.args.session, input.args.operation);
+    await printResult(input, found, () =>
+      printWithDollars(input.terminal, client, (dollars) => printDetails(found, input.terminal, dollars)),
+    );
   },
 });
 
-async function printDetails(found: OperationDetails, terminal: Terminal): Promise<void> {
+async function printDetails(found: OperationDetails, terminal: Terminal, { exact }: Dollars): Promise<void> {
   const { kind, name, status, usage, prompt, response, request, received, approval, attempts } = found;
   const out = terminal.stdout;
   await printRecord(terminal, [
@@ -39,7 +43,7 @@ async function printDetails(found: OperationDetails, terminal: Terminal): Promis
     ['First token', found.firstTokenAt && found.startedAt && took(found.startedAt, found.firstTokenAt)],
     ['Took', found.startedAt && found.endedAt && took(found.startedAt, found.endedAt)],
     ['Tokens', usage && `${usage.inputTokens} in, ${usage.outputTokens} out`],
-    ['Cost', usage?.costUsd ? `$${usage.costUsd}` : null],
+    ['Cost', usage?.costUsd ? exact(usage.costUsd) : null],
     [
       'Approval',
       approval && `${approval.status}${approval.resolvedBy ? ` by ${shown(approval.resolvedBy.name ?? '')}` : ''}`,

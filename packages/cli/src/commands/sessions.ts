@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { Content, CreateSessionToken, Metadata } from '@signalbox/client';
 import { agentNames } from '../agent-names.ts';
 import { type Command, command, type Options, UsageError } from '../command.ts';
+import { printWithDollars } from '../dollars.ts';
 import { printRecord, printResult, timeText } from '../print.ts';
 import { retryCommand } from '../retry-text.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
@@ -32,29 +33,31 @@ const get = command({
       const names = agentNames(client);
       await names.load([found.agentId]);
       const { endUser, usage, budget, error, forkedFrom, leftOut } = found;
-      await printRecord(terminal, [
-        ['Session', found.sessionId],
-        ['Status', stateOf(found)],
-        ['Error', error && `${error.code}: ${shown(error.message)}`],
-        ['Continue with', error?.retryWithout && shown(retryCommand(found.sessionId, error.retryWithout))],
-        [
-          'Agent',
-          `${names.of(found.agentId)} (${found.agentId}, ${found.draft ? 'a draft' : `version ${found.agentVersion ?? 'none yet'}`})`,
-        ],
-        ['Environment', found.environment],
-        ['End user', endUser && shown(endUser.name ? `${endUser.name} (${endUser.id})` : endUser.id)],
-        ['Turn', String(found.turn)],
-        ['Cursor', found.cursor],
-        ['Usage', `${usage.inputTokens} tokens in, ${usage.outputTokens} out, ${counted(usage.steps, 'model call')}`],
-        ['Cost', usage.costUsd === null ? null : `$${usage.costUsd}`],
-        ['Budget', budget && JSON.stringify(budget)],
-        ['Left out', leftOut && [...leftOut.fileIds, ...leftOut.messageIds, ...leftOut.tools].join(', ')],
-        ['Metadata', Object.keys(found.metadata).length > 0 ? shown(JSON.stringify(found.metadata)) : ''],
-        ['Parent', found.parentSessionId],
-        ['Forked from', forkedFrom && `${forkedFrom.sessionId} after turn ${forkedFrom.turn}`],
-        ['Created', timeText(found.createdAt, terminal)],
-        ['Ended', timeText(found.endedAt, terminal)],
-      ]);
+      await printWithDollars(terminal, client, ({ exact }) =>
+        printRecord(terminal, [
+          ['Session', found.sessionId],
+          ['Status', stateOf(found)],
+          ['Error', error && `${error.code}: ${shown(error.message)}`],
+          ['Continue with', error?.retryWithout && shown(retryCommand(found.sessionId, error.retryWithout))],
+          [
+            'Agent',
+            `${names.of(found.agentId)} (${found.agentId}, ${found.draft ? 'a draft' : `version ${found.agentVersion ?? 'none yet'}`})`,
+          ],
+          ['Environment', found.environment],
+          ['End user', endUser && shown(endUser.name ? `${endUser.name} (${endUser.id})` : endUser.id)],
+          ['Turn', String(found.turn)],
+          ['Cursor', found.cursor],
+          ['Usage', `${usage.inputTokens} tokens in, ${usage.outputTokens} out, ${counted(usage.steps, 'model call')}`],
+          ['Cost', usage.costUsd === null ? null : exact(usage.costUsd)],
+          ['Budget', budget && JSON.stringify(budget)],
+          ['Left out', leftOut && [...leftOut.fileIds, ...leftOut.messageIds, ...leftOut.tools].join(', ')],
+          ['Metadata', Object.keys(found.metadata).length > 0 ? shown(JSON.stringify(found.metadata)) : ''],
+          ['Parent', found.parentSessionId],
+          ['Forked from', forkedFrom && `${forkedFrom.sessionId} after turn ${forkedFrom.turn}`],
+          ['Created', timeText(found.createdAt, terminal)],
+          ['Ended', timeText(found.endedAt, terminal)],
+        ]),
+      );
     });
   },
 });

@@ -1,8 +1,8 @@
 // `signalbox usage`: tokens, model calls and their cost.
-import type { UsageGroup, UsageSum } from '@signalbox/client';
+import type { UsageGroup } from '@signalbox/client';
 import { agentNames } from '../agent-names.ts';
 import { command } from '../command.ts';
-import { writePricesDate } from '../prices-date.ts';
+import { type Dollars, printWithDollars } from '../dollars.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import { type Column, Table } from '../table.ts';
 import { shown } from '../text.ts';
@@ -59,11 +59,12 @@ const usage = command({
     // The report has a row for every day, also for those without use.
     const used = report.data.filter((sum) => numbers.some((name) => sum[name]));
     const rows: UsageGroup[] = [...used, ...rest, { ...report.total, group: 'total' }];
-    await new Table(
-      stdout,
-      columns(report.groupBy, (group) => names.of(group)),
-    ).print(rows);
-    await writePricesDate(input.terminal, report.pricesDate);
+    await printWithDollars(input.terminal, report, (dollars) =>
+      new Table(
+        stdout,
+        columns(report.groupBy, (group) => names.of(group), dollars),
+      ).print(rows),
+    );
     const { unpricedSteps } = report.total;
     if (unpricedSteps > 0) {
       const calls = unpricedSteps === 1 ? '1 model call is' : `${unpricedSteps} model calls are`;
@@ -76,7 +77,11 @@ const usage = command({
 
 export const commands = [usage];
 
-function columns(groupBy: (typeof groupings)[number], agentName: (id: string) => string): Column<UsageGroup>[] {
+function columns(
+  groupBy: (typeof groupings)[number],
+  agentName: (id: string) => string,
+  { short }: Dollars,
+): Column<UsageGroup>[] {
   const count = (value: number) => value.toLocaleString('en-US');
   return [
     {
@@ -90,13 +95,8 @@ function columns(groupBy: (typeof groupings)[number], agentName: (id: string) =>
     { header: 'CACHED', cell: ({ cachedTokens }) => count(cachedTokens), isRight: true, optional: true },
     { header: 'OUTPUT', cell: ({ outputTokens }) => count(outputTokens), isRight: true },
     { header: 'CALLS', cell: ({ steps }) => count(steps), isRight: true, optional: true },
-    { header: 'COST', cell: costOf, isRight: true },
+    { header: 'COST', cell: ({ costUsd }) => (costUsd === null ? 'no price' : short(costUsd)), isRight: true },
   ];
-}
-
-function costOf({ costUsd }: UsageSum): string {
-  if (costUsd === null) return 'no price';
-  return `$${costUsd < 1 ? costUsd.toFixed(4) : costUsd.toFixed(2)}`;
 }
 
 const numbers = [

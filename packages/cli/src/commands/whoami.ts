@@ -17,7 +17,7 @@ const whoami = command({
     await printResult(input, me, async () => {
       const { organizationId, name } = me.organization;
       const organization = [['Organization', `${shown(name)} (${organizationId})`]] as const;
-      if (me.apiKey) await printKey(me.apiKey, input.terminal, organization);
+      if (me.apiKey) await printKey(me.apiKey, input.terminal, serviceOf(input), organization);
       else await printRecord(input.terminal, organization);
     });
   },

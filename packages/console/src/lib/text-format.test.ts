@@ -1,14 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  capped,
-  codePoint,
-  counted,
-  escapeInvisible,
-  money,
-  percent,
-  splitInvisible,
-  toolTitle,
-} from './text-format.ts';
+import { capped, codePoint, counted, escapeInvisible, percent, splitInvisible, toolTitle } from './text-format.ts';
 
 test('a tool name is shown as words, or unchanged if it has none', () => {
   expect(toolTitle('refund_payment')).toBe('Refund payment');
@@ -38,12 +29,6 @@ test('counts are formatted, and capped where the service stops counting', () => 
   expect(counted(1200, 'model call')).toBe('1,200 model calls');
   expect(capped(9_999)).toBe('9,999');
   expect(capped(10_000)).toBe('10,000+');
-});
-
-test('an amount below a dollar has four digits only if it is not whole cents', () => {
-  expect([0, 0.5, 0.29, 0.5845, 0.012, 1.005, 1234.5, -0.25].map(money)).toEqual([
-    ...['$0.00', '$0.50', '$0.29', '$0.5845', '$0.0120', '$1.01', '$1,234.50', '-$0.25'],
-  ]);
 });
 
 test('a share is a percentage without a space, with a digit where it matters', () => {

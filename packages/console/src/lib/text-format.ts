@@ -75,18 +75,6 @@ export function shortNumber(value: number): string {
   return value < 1_000_000 ? value.toLocaleString('en') : compact.format(value);
 }
 
-/** An amount with cents, or with four digits below a dollar if it is not whole cents: a model call costs fractions of one. */
-export function money(usd: number): string {
-  const isCents = Math.abs(usd * 100 - Math.round(usd * 100)) < 1e-9;
-  const digits = Math.abs(usd) < 1 && !isCents ? 4 : 2;
-  return usd.toLocaleString('en', {
-    style: 'currency',
-    currency: 'USD',
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  });
-}
-
 /** `0%`, `<0.1%`, `2.5%`, `98%` of a share. */
 export function percent(share: number): string {
   const value = share * 100;

@@ -1,6 +1,7 @@
 // The browser's modal dialog: it traps the focus, closes with Escape and restores the focus.
 import { type FormEvent, type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
 import { Button } from './button.tsx';
+import { DatedPrices } from './dollars.tsx';
 import { useForm } from './form.ts';
 import { useDismiss } from './modal.ts';
 import { ErrorNotice } from './notice.tsx';
@@ -66,7 +67,7 @@ export function Dialog({
       >
         <div className="body">
           <h2 id={id}>{title}</h2>
-          {children}
+          <DatedPrices>{children}</DatedPrices>
         </div>
       </dialog>
       {isAsking && <AskToDiscard onKeep={() => setAsking(false)} onDiscard={onClose} />}

@@ -2,6 +2,7 @@
 import { X } from 'lucide-react';
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { Button } from './button.tsx';
+import { DatedPrices } from './dollars.tsx';
 
 export function Drawer({
   title,
@@ -44,7 +45,9 @@ export function Drawer({
           <X aria-hidden="true" />
         </Button>
       </header>
-      <div className="body">{children}</div>
+      <div className="body">
+        <DatedPrices>{children}</DatedPrices>
+      </div>
     </section>
   );
 }

@@ -24,7 +24,7 @@ export function Figure({
 }: {
   /** May be a link to the details. */
   label: ReactNode;
-  value: string;
+  value: ReactNode;
   /** In small type after the value: "p95 4.1 s". */
   about?: ReactNode;
   change?: Change;

@@ -4,6 +4,7 @@ import { type ReactNode, useEffect } from 'react';
 import { useHeading } from '../data/crumbs.tsx';
 import { usePending } from '../data/overview.tsx';
 import { capped } from '../lib/text-format.ts';
+import { DatedPrices } from './dollars.tsx';
 import { ErrorNotice } from './notice.tsx';
 import { SkeletonCards } from './skeleton.tsx';
 import { WithSlowNotice } from './slow.tsx';
@@ -37,13 +38,15 @@ export function Page({
   const first = views ?? (about && <div className="quiet about">{about}</div>);
   return (
     <main className="page" id="main">
-      {(first || actions) && (
-        <header>
-          {first}
-          {actions && <div className="row actions">{actions}</div>}
-        </header>
-      )}
-      <WithSlowNotice>{children}</WithSlowNotice>
+      <DatedPrices>
+        {(first || actions) && (
+          <header>
+            {first}
+            {actions && <div className="row actions">{actions}</div>}
+          </header>
+        )}
+        <WithSlowNotice>{children}</WithSlowNotice>
+      </DatedPrices>
     </main>
   );
 }

@@ -117,6 +117,7 @@ export async function getAnalytics(ctx: PoolContext, input: Input<'getAnalytics'
           .map(({ code, count, sessionId }) => ({ code, count, sessionId: sessionId && formatId('ses', sessionId) })),
       }),
     ),
+    pricesDate: ctx.prices.builtInDate,
   };
 }
 

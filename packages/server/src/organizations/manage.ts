@@ -71,11 +71,12 @@ async function readOrganization(db: Queryable, { organizationId }: Context, lock
   return row!;
 }
 
-function viewOrganization({ organizationId }: Context, { name, allowedOrigins, createdAt }: Row): Organization {
+function viewOrganization({ organizationId, prices }: Context, { name, allowedOrigins, createdAt }: Row): Organization {
   return {
     organizationId: formatId('org', organizationId),
     name,
     allowedOrigins,
+    pricesDate: prices.builtInDate,
     createdAt: createdAt.toISOString(),
   };
 }

@@ -4,8 +4,8 @@ import type { ModelList } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { type FocusEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { useOrganization } from '../../data/organization.tsx';
+import { useDollars } from '../../ui/dollars.tsx';
 import { Field } from '../../ui/field.tsx';
-import { PricesDate } from '../../ui/prices-date.tsx';
 import { visible } from '../../ui/text.tsx';
 import { type ModelGroup, type OfferedModel, useModelLists } from './model-lists.ts';
 
@@ -146,7 +146,7 @@ export function ModelPicker({
                         >
                           <code>{visible(offered.model)}</code>
                           <span className="quiet small">{contextText(offered)}</span>
-                          <span className="small price">{priceText(offered)}</span>
+                          <span className="small price">{offered.prices && <Price of={offered.prices} />}</span>
                         </div>
                       );
                     })}
@@ -212,8 +212,13 @@ function ModelNote({ list, name, environment }: { list: ModelList; name: string;
   if (chosen)
     return (
       <>
-        {aboutModel(chosen) || 'The provider offers this model.'}{' '}
-        {chosen.prices && <PricesDate date={list.pricesDate} />}
+        {aboutModel(chosen) || (chosen.prices ? '' : 'The provider offers this model.')}
+        {chosen.prices && (
+          <>
+            {aboutModel(chosen) && ' · '}
+            <Price of={chosen.prices} /> per million
+          </>
+        )}
       </>
     );
   const count = list.models.length.toLocaleString('en');
@@ -226,19 +231,18 @@ function ModelNote({ list, name, environment }: { list: ModelList; name: string;
 }
 
 function aboutModel(model: OfferedModel): string {
-  const { contextTokens, input, prices, endsAt, replacement } = model;
+  const { contextTokens, input, endsAt, replacement } = model;
   return [
     contextTokens !== null && `${contextTokens.toLocaleString('en')} tokens`,
     input !== null && input.length > 0 && `takes ${input.join(', ')}`,
-    prices && `${priceText(model)} per million`,
     endsAt && `its provider ends it on ${endsAt}${replacement ? `; ${replacement} replaces it` : ''}`,
   ]
     .filter(Boolean)
     .join(' · ');
 }
 
-function priceText({ prices }: OfferedModel): string {
-  return prices ? `$${prices.inputUsd} in · $${prices.outputUsd} out` : '';
+function Price({ of }: { of: NonNullable<OfferedModel['prices']> }) {
+  return useDollars().price(of);
 }
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });

@@ -5,13 +5,12 @@ import { useState } from 'react';
 import { useAgentName } from '../../data/agent-names.ts';
 import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
-import { money } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
+import { Dollars } from '../../ui/dollars.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Meter } from '../../ui/meter.tsx';
 import { Page } from '../../ui/page.tsx';
-import { PricesDate } from '../../ui/prices-date.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 import { DeleteBudgetDialog, SetBudgetDialog } from './budget-dialogs.tsx';
@@ -40,11 +39,7 @@ export function BudgetsPage() {
     <Page
       title="Budgets"
       operation="setBudget"
-      about={
-        <>
-          What sessions should cost in a day or a month. <PricesDate date={all.data?.[0]?.pricesDate} />
-        </>
-      }
+      about="What sessions should cost in a day or a month."
       actions={data && data.length > 0 ? create : undefined}
     >
       <Table
@@ -106,7 +101,11 @@ function useBudgetColumns(): Column<OrganizationBudget>[] {
       width: '14rem',
       end: true,
       phone: 'under',
-      cell: ({ spentUsd, limitUsd, period }) => `${money(spentUsd)} of ${money(limitUsd)} a ${period}`,
+      cell: ({ spentUsd, limitUsd, period }) => (
+        <>
+          <Dollars usd={spentUsd} as="money" /> of <Dollars usd={limitUsd} as="money" /> a {period}
+        </>
+      ),
     },
     {
       id: 'of',

@@ -1,9 +1,10 @@
 // The limits of a key: in its form, and with what is used of them in the list.
 import type { ApiKey } from '@signalbox/client';
 import { Badge } from '../../ui/badge.tsx';
+import { Dollars } from '../../ui/dollars.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { numberIn } from '../../ui/number.ts';
-import { costText, number } from '../sessions/session-text.ts';
+import { number } from '../sessions/session-text.ts';
 
 /** As typed; an empty text is no limit. */
 export interface LimitTexts {
@@ -63,8 +64,13 @@ export function UsedToday({ apiKey: { costUsdToday, maxCostUsdPerDay, requestsPe
   return (
     <div className="stack tight">
       <span>
-        {costText(costUsdToday)}
-        {maxCostUsdPerDay !== null && ` of ${costText(maxCostUsdPerDay)}`}{' '}
+        <Dollars usd={costUsdToday} />
+        {maxCostUsdPerDay !== null && (
+          <>
+            {' '}
+            of <Dollars usd={maxCostUsdPerDay} />
+          </>
+        )}{' '}
         {isSpent && <Badge tone="bad">used up</Badge>}
       </span>
       {requestsPerMinute !== null && (

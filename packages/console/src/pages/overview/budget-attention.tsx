@@ -3,8 +3,8 @@ import type { Event, OrganizationBudget } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
-import { money } from '../../lib/text-format.ts';
 import { Badge } from '../../ui/badge.tsx';
+import { Dollars } from '../../ui/dollars.tsx';
 import { inDays } from '../../ui/time.tsx';
 
 /** What was spent of a budget in its current period, or in an earlier one. */
@@ -78,7 +78,7 @@ export function BudgetLine({ budget: { name, spentUsd, limitUsd, when, refuses }
         <Link to="/$organizationId/budgets" params={{ organizationId }}>
           {name}
         </Link>
-        : {money(spentUsd)} of {money(limitUsd)} {when}
+        : <Dollars usd={spentUsd} as="money" /> of <Dollars usd={limitUsd} as="money" /> {when}
         {refuses && '. New turns are refused'}
       </span>
     </>

@@ -1,9 +1,8 @@
 import { Link } from '@tanstack/react-router';
 import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
-import { money } from '../../lib/text-format.ts';
+import { Dollars } from '../../ui/dollars.tsx';
 import { Await } from '../../ui/page.tsx';
-import { PricesDate } from '../../ui/prices-date.tsx';
 import { inDays } from '../../ui/time.tsx';
 import { Unpriced } from '../usage/day-charts.tsx';
 import { SplitChart } from '../usage/split-chart.tsx';
@@ -46,11 +45,18 @@ export function CostByModel({ days, isFailureSaid }: { days: number; isFailureSa
                   </Link>
                 }
                 name={name}
-                total={costUsd === null ? `${period}; no model has a price` : `${money(costUsd)} ${period}`}
+                total={
+                  costUsd === null ? (
+                    `${period}; no model has a price`
+                  ) : (
+                    <>
+                      <Dollars usd={costUsd} as="money" /> {period}
+                    </>
+                  )
+                }
                 report={report}
                 nameOf={(group) => group}
               />
-              {costUsd !== null && <PricesDate date={report.pricesDate} />}
               {costUsd !== null && <Unpriced calls={unpricedSteps} />}
             </>
           );

@@ -1,7 +1,8 @@
 import type { AnalyticsPoint, AnalyticsSum } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useOrganization } from '../../data/organization.tsx';
-import { money, percent, shortNumber } from '../../lib/text-format.ts';
+import { percent, shortNumber } from '../../lib/text-format.ts';
+import { Dollars } from '../../ui/dollars.tsx';
 import { Figure } from '../../ui/figure.tsx';
 import { duration } from '../../ui/time.tsx';
 import { number } from '../sessions/session-text.ts';
@@ -64,7 +65,7 @@ export function Figures({
             Cost
           </Link>
         }
-        value={money(total.costUsd)}
+        value={<Dollars usd={total.costUsd} as="money" />}
         about={`${compact.format(total.tokens)} tokens`}
         change={{ by: ratioOf(total.costUsd, previous.costUsd), against }}
         points={whole(points.map(({ costUsd }) => costUsd))}

@@ -1,4 +1,5 @@
 // What the runs took and cost, a line each, compared with the first of them.
+import { Dollars } from '../../ui/dollars.tsx';
 import { type Measures, shownMeasures } from './measures.ts';
 
 export interface Baseline {
@@ -32,7 +33,7 @@ export function MeasuresTable({ runs }: { runs: readonly Compared[] }) {
               <th scope="row">{name}</th>
               {shownMeasures(measures, index === 0 ? undefined : baseline).map((one) => (
                 <td className="number" key={one.name}>
-                  {one.text}
+                  {one.costUsd == null ? one.text : <Dollars usd={one.costUsd} as="short" />}
                   {one.change && <span className="quiet small"> {one.change}</span>}
                 </td>
               ))}

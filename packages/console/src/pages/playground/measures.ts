@@ -1,7 +1,7 @@
 // What a run took and cost. The times are those of the service.
 import type { SessionTurn } from '@signalbox/client';
 import { duration } from '../../ui/time.tsx';
-import { number, shortCost } from '../sessions/session-text.ts';
+import { number } from '../sessions/session-text.ts';
 
 export interface Measures {
   readonly firstTokenMs: number | null;
@@ -34,6 +34,8 @@ export function measuresOf(turns: readonly SessionTurn[]): Measures | undefined 
 export interface Shown {
   readonly name: string;
   readonly text: string;
+  /** In place of the text. */
+  readonly costUsd?: number | null | undefined;
   /** Compared with the baseline: `+22%`; undefined if there is nothing to compare, or no difference. */
   readonly change: string | undefined;
 }
@@ -54,7 +56,7 @@ export function shownMeasures(one: Measures | undefined, baseline?: Measures): S
     figure('Tokens in', ({ inputTokens }) => inputTokens, number),
     figure('Tokens out', ({ outputTokens }) => outputTokens, number),
     figure('Tool calls', ({ toolCalls }) => toolCalls, number),
-    figure('Cost', ({ costUsd }) => costUsd, shortCost),
+    { ...figure('Cost', ({ costUsd }) => costUsd, String), costUsd: one?.costUsd },
   ];
 }
 

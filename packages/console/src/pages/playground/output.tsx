@@ -6,6 +6,7 @@ import { memo, useEffect } from 'react';
 import { useApiMutation, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Json } from '../../ui/copy.tsx';
+import { Dollars } from '../../ui/dollars.tsx';
 import { Markdown } from '../../ui/markdown/markdown.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { SkeletonCards } from '../../ui/skeleton.tsx';
@@ -203,11 +204,11 @@ function Figures({ measures, baseline }: { measures: Measures | undefined; basel
   const figures = shownMeasures(measures, baseline?.measures);
   return (
     <dl className="playground-measures">
-      {figures.map(({ name, text, change }) => (
+      {figures.map(({ name, text, costUsd, change }) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>
-            {text}
+            {costUsd == null ? text : <Dollars usd={costUsd} as="short" />}
             {change && <span className="quiet small"> {change}</span>}
           </dd>
         </div>

@@ -6,6 +6,7 @@ import { Fragment } from 'react';
 import { useApiQuery, useList, useMorePages, useOrganization } from '../../data/organization.tsx';
 import { useChangeSearch } from '../../lib/change-search.ts';
 import { ChangeHistory } from '../../ui/change-history.tsx';
+import { useDollars } from '../../ui/dollars.tsx';
 import { EmptyState, Missing, NoMatches } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -14,7 +15,7 @@ import { Segmented } from '../../ui/segmented.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
-import { costText, number } from '../sessions/session-text.ts';
+import { number } from '../sessions/session-text.ts';
 import { useAgent } from '../sessions/use-session.ts';
 import { ScheduleMenu } from './actions.tsx';
 import { NextRuns } from './next-runs.tsx';
@@ -96,10 +97,11 @@ function Shown({ schedule }: { schedule: Schedule }) {
 function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string | undefined }) {
   const { organizationId } = useOrganization();
   const { budget, metadata, nextAt } = schedule;
+  const dollars = useDollars({ isShown: budget?.maxCostUsd !== undefined });
   const limits = [
     budget?.maxTokens !== undefined && `${number(budget.maxTokens)} tokens`,
     budget?.maxSteps !== undefined && `${number(budget.maxSteps)} steps`,
-    budget?.maxCostUsd !== undefined && costText(budget.maxCostUsd),
+    budget?.maxCostUsd !== undefined && dollars.exact(budget.maxCostUsd),
   ].filter((limit) => limit !== false);
   return (
     <dl className="facts">

@@ -1,8 +1,9 @@
 // Where older messages became a summary for the model: from which turn, what it cost, and the summary.
 import type { SessionTurn } from '@signalbox/client';
+import { Dollars } from '../../ui/dollars.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { costText, number } from './session-text.ts';
+import { number } from './session-text.ts';
 
 export function Compactions({ turns }: { turns: readonly (SessionTurn | undefined)[] }) {
   const operations = turns.flatMap((turn) => turn?.operations ?? []);
@@ -15,7 +16,12 @@ export function Compactions({ turns }: { turns: readonly (SessionTurn | undefine
           <summary>
             Messages up to turn {untilTurn} are {summary === '' ? 'left out' : 'summarized'} for the model:{' '}
             {number(tokensBefore)} → {number(tokensAfter)} tokens
-            {usage && usage.costUsd !== null && <>, {costText(usage.costUsd)}</>} {endedAt && <Time at={endedAt} />}
+            {usage && usage.costUsd !== null && (
+              <>
+                , <Dollars usd={usage.costUsd} />
+              </>
+            )}{' '}
+            {endedAt && <Time at={endedAt} />}
           </summary>
           {summary === '' ? (
             <p>There is no summary. The transcript keeps the messages.</p>

@@ -4,12 +4,13 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { counted } from '../../lib/text-format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
+import { Dollars } from '../../ui/dollars.tsx';
 import { Select } from '../../ui/field.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { duration } from '../../ui/time.tsx';
-import { costText, number } from './session-text.ts';
+import { number } from './session-text.ts';
 import { LiveConversation, useTurns } from './session-view.tsx';
 import { useUnsentStore } from './unsent-message.ts';
 import { useFollowing, useSession } from './use-session.ts';
@@ -144,7 +145,11 @@ function Side({ session, title, after }: { session: Session; title: string; afte
           )}
           <span>{counted(turns.length, 'turn')}</span>
           {turns.length > 0 && <span>{number(tokens)} tokens</span>}
-          {cost !== null && <span>{costText(cost)}</span>}
+          {cost !== null && (
+            <span>
+              <Dollars usd={cost} />
+            </span>
+          )}
           {ms > 0 && <span>{duration(ms)}</span>}
         </p>
       </header>

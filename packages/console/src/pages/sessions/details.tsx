@@ -6,6 +6,7 @@ import { type ReactNode, useId } from 'react';
 import { useSessionName } from '../../data/agent-names.ts';
 import { type ListQuery, useList, useOrganization } from '../../data/organization.tsx';
 import { Status } from '../../ui/badge.tsx';
+import { Dollars } from '../../ui/dollars.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Meter } from '../../ui/meter.tsx';
@@ -14,7 +15,7 @@ import { type Column, Table } from '../../ui/table.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { duration, Time } from '../../ui/time.tsx';
 import { SessionTitle } from './session-columns.tsx';
-import { costText, number, shortCost, stopReasonText, tokensText } from './session-text.ts';
+import { number, stopReasonText, tokensText } from './session-text.ts';
 import { useChildren } from './use-session.ts';
 
 export function SessionDetails({ session, agent }: { session: Session; agent: Agent | undefined }) {
@@ -152,16 +153,18 @@ function Used({ session: { turn, stopReason, usage, budget } }: { session: Sessi
             unknown <span className="quiet small">The model has no price.</span>
           </>
         ) : (
-          <span className="number">{costText(usage.costUsd ?? 0)}</span>
+          <span className="number">
+            <Dollars usd={usage.costUsd ?? 0} />
+          </span>
         )}
-        <Limit used={usage.costUsd ?? 0} of={budget?.maxCostUsd} text={costText} />
+        <Limit used={usage.costUsd ?? 0} of={budget?.maxCostUsd} text={(usd) => <Dollars usd={usd} />} />
       </Fact>
     </>
   );
 }
 
 /** How much of a limit is used, including by child sessions. */
-function Limit({ used, of, text }: { used: number; of: number | undefined; text: (value: number) => string }) {
+function Limit({ used, of, text }: { used: number; of: number | undefined; text: (value: number) => ReactNode }) {
   if (of === undefined) return null;
   return (
     <div className="limit quiet small">
@@ -272,7 +275,7 @@ const columns: readonly Column<ListedSession>[] = [
     width: '6rem',
     end: true,
     from: 'desktop',
-    cell: ({ usage }) => (usage.costUsd === null ? '–' : shortCost(usage.costUsd)),
+    cell: ({ usage }) => (usage.costUsd === null ? '–' : <Dollars usd={usage.costUsd} as="short" />),
   },
   {
     id: 'opened',

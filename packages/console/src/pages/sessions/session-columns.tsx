@@ -1,12 +1,13 @@
 // The columns of the list of sessions: first what a person recognizes, then how it is, for whom, how long, how much, how old.
 import type { ListedSession } from '@signalbox/client';
 import { Badge, Status } from '../../ui/badge.tsx';
+import { Dollars } from '../../ui/dollars.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { RowTitle } from '../../ui/row-title.tsx';
 import type { Column } from '../../ui/table.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { duration, Time } from '../../ui/time.tsx';
-import { number, shortCost, waitingText } from './session-text.ts';
+import { number, waitingText } from './session-text.ts';
 
 export function sessionColumns(nameOf: (session: ListedSession) => string): Column<ListedSession>[] {
   return [
@@ -85,7 +86,7 @@ export function sessionColumns(nameOf: (session: ListedSession) => string): Colu
       end: true,
       choice: 'shown',
       from: 'desktop',
-      cell: ({ usage }) => (usage.costUsd === null ? '–' : shortCost(usage.costUsd)),
+      cell: ({ usage }) => (usage.costUsd === null ? '–' : <Dollars usd={usage.costUsd} as="short" />),
     },
     {
       id: 'id',

@@ -6,11 +6,11 @@ import { UNSAVED } from '../../data/agent-names.ts';
 import { type ListQuery, useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { counted } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
+import { Dollars } from '../../ui/dollars.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { duration, Time, useTicking } from '../../ui/time.tsx';
-import { costText } from './session-text.ts';
 import { isBusy, useAgent } from './use-session.ts';
 import { workingMs } from './working.ts';
 
@@ -105,7 +105,7 @@ export function FactsLine({
     ],
     ['turns', counted(turn, 'turn')],
     ['working', turns && turns.length > 0 && <Working session={session} turns={turns} />],
-    ['cost', usage.costUsd !== null && usage.steps > 0 && costText(usage.costUsd)],
+    ['cost', usage.costUsd !== null && usage.steps > 0 && <Dollars key="cost" usd={usage.costUsd} />],
     [
       'age',
       <Fragment key="age">

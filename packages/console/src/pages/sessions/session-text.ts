@@ -41,24 +41,6 @@ export function tokensText({ inputTokens, outputTokens, cachedTokens, cacheWrite
   return `${input}, ${number(outputTokens)} out`;
 }
 
-const LEAST_SHOWN_USD = 0.0001;
-
-/** `$12.40`, `$0.0123`. An unknown cost has no configured price. */
-export function costText(costUsd: number | null): string {
-  if (costUsd === null) return 'unknown';
-  if (costUsd === 0) return '$0.00';
-  if (costUsd < LEAST_SHOWN_USD) return `<$${LEAST_SHOWN_USD}`;
-  const digits = costUsd >= 1 ? 2 : 4;
-  return `$${costUsd.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
-}
-
-/** In a list: two digits from a dollar up, four below. */
-export function shortCost(costUsd: number): string {
-  const digits = costUsd >= 1 || costUsd === 0 ? 2 : 4;
-  const text = costUsd.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return costUsd > 0 && costUsd < 0.000_05 ? '<$0.0001' : `$${text}`;
-}
-
 export function number(value: number): string {
   return value.toLocaleString('en');
 }

@@ -1,6 +1,6 @@
 import { providerFacts } from '@signalbox/contract';
 import type { ReactNode } from 'react';
-import { counted, money } from '../../lib/text-format.ts';
+import { counted } from '../../lib/text-format.ts';
 import { BarChart, LineChart, type Point } from '../../ui/chart.tsx';
 import { Meter } from '../../ui/meter.tsx';
 import { duration } from '../../ui/time.tsx';
@@ -27,10 +27,10 @@ export function Charts() {
           <Card>
             <BarChart
               title="Six series"
-              total={`${money(1184.2)} in 7 days`}
+              total="$1,184.20 in 7 days"
               series={models}
               bars={points((at) => models.map((_, index) => 40 - index * 6 + ((at * 7 + index * 3) % 11)))}
-              format={money}
+              format={dollars}
               axis={dollars}
             />
           </Card>

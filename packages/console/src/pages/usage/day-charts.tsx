@@ -1,16 +1,17 @@
 import type { UsageReport } from '@signalbox/client';
 import { ChartColumn } from 'lucide-react';
-import { counted, money } from '../../lib/text-format.ts';
+import { counted } from '../../lib/text-format.ts';
 import { BarChart } from '../../ui/chart.tsx';
+import { useDollars } from '../../ui/dollars.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { number } from '../sessions/session-text.ts';
-import { axisMoney } from './split-chart.tsx';
 
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 /** Cost and tokens by UTC day. */
 export function DayCharts({ report: { data, total } }: { report: UsageReport }) {
+  const { money, axis } = useDollars({ isShown: total.costUsd !== null });
   const label = (group: string) => day.format(new Date(`${group}T00:00:00Z`));
   if (total.steps === 0) {
     return (
@@ -34,7 +35,7 @@ export function DayCharts({ report: { data, total } }: { report: UsageReport }) 
             series={['Cost']}
             bars={data.map(({ group, costUsd }) => ({ label: label(group), values: [costUsd ?? 0] }))}
             format={money}
-            axis={axisMoney}
+            axis={axis}
           />
           <Unpriced calls={total.unpricedSteps} />
         </section>

@@ -1,8 +1,8 @@
 import type { UsageReport, UsageSum } from '@signalbox/client';
 import { percent, shortNumber } from '../../lib/text-format.ts';
+import { Dollars } from '../../ui/dollars.tsx';
 import { Figure } from '../../ui/figure.tsx';
 import { inDays } from '../../ui/time.tsx';
-import { costText } from '../sessions/session-text.ts';
 
 /** The sums of the period, compared with the one before, and how they went day by day. */
 export function UsageFigures({
@@ -30,7 +30,7 @@ export function UsageFigures({
       </h2>
       <Figure
         label="Cost"
-        value={costOf(total)}
+        value={<Cost of={total} />}
         {...(total.costUsd !== null &&
           total.unpricedSteps > 0 && { about: `${shortNumber(total.unpricedSteps)} unpriced` })}
         {...(total.costUsd !== null && figure(({ costUsd }) => costUsd ?? 0))}
@@ -56,6 +56,6 @@ function isToday(to: string): boolean {
 }
 
 /** An unknown cost is not shown as zero. */
-export function costOf({ costUsd, steps }: UsageSum): string {
-  return steps > 0 && costUsd === null ? 'no price' : costText(costUsd ?? 0);
+export function Cost({ of: { costUsd, steps } }: { of: UsageSum }) {
+  return steps > 0 && costUsd === null ? 'no price' : <Dollars usd={costUsd ?? 0} />;
 }

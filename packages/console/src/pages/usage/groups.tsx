@@ -9,7 +9,7 @@ import { Meter } from '../../ui/meter.tsx';
 import { type Column, loaded, Table } from '../../ui/table.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { number } from '../sessions/session-text.ts';
-import { costOf } from './figures.tsx';
+import { Cost } from './figures.tsx';
 import { byGroup, foundIn, groupings } from './groupings.ts';
 
 /** `group` null: the sum of the groups beyond those that are listed. */
@@ -72,7 +72,7 @@ export function Groups({
           className={row.costUsd === null ? 'quiet' : undefined}
           title={row.costUsd !== null && row.unpricedSteps > 0 ? withoutPrice(row) : undefined}
         >
-          {costOf(row)}
+          <Cost of={row} />
           {row.costUsd !== null && row.unpricedSteps > 0 && (
             <>
               *<span className="visually-hidden"> {withoutPrice(row)}</span>

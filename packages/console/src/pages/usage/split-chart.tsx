@@ -1,7 +1,7 @@
 import type { UsageReport } from '@signalbox/client';
 import type { ReactNode } from 'react';
-import { money } from '../../lib/text-format.ts';
 import { BarChart } from '../../ui/chart.tsx';
+import { useDollars } from '../../ui/dollars.tsx';
 
 // A sixth color is for all others.
 const SHOWN = 5;
@@ -9,16 +9,9 @@ const SHOWN = 5;
 const dayText = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
-const compactUsd = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 2 });
-
 /** `1 Feb` of a day such as 2026-02-01. */
 function dayLabel(day: string): string {
   return dayText.format(new Date(`${day}T00:00:00Z`));
-}
-
-/** A round amount of an axis: `$2.5K`. */
-export function axisMoney(value: number): string {
-  return `$${compactUsd.format(value)}`;
 }
 
 /** The days of a report with `splitBy`, stacked by the groups that cost most: cost, or tokens if nothing had a price. */
@@ -36,6 +29,7 @@ export function SplitChart({
   nameOf: (group: string) => string;
 }) {
   const hasCost = sum.costUsd !== null && sum.costUsd > 0;
+  const { money, axis } = useDollars({ isShown: hasCost });
   const amountOf = (one: { costUsd: number | null; inputTokens: number; outputTokens: number }) =>
     hasCost ? (one.costUsd ?? 0) : one.inputTokens + one.outputTokens;
   const sums = new Map<string, number>();
@@ -67,7 +61,7 @@ export function SplitChart({
       series={[...distinct(shown.map(nameOf)), ...(hasOthers ? ['All others'] : [])]}
       bars={bars}
       format={hasCost ? money : (value) => compact.format(value)}
-      axis={(value) => (hasCost ? axisMoney(value) : compact.format(value))}
+      axis={(value) => (hasCost ? axis(value) : compact.format(value))}
     />
   );
 }

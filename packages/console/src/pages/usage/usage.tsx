@@ -8,7 +8,6 @@ import { withFilter } from '../../lib/search-params.ts';
 import { Select } from '../../ui/field.tsx';
 import { FilterBar } from '../../ui/filter-bar.tsx';
 import { Await, Page } from '../../ui/page.tsx';
-import { PricesDate } from '../../ui/prices-date.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
 import { SkeletonCards, SkeletonFigures } from '../../ui/skeleton.tsx';
 import { DayCharts } from './day-charts.tsx';
@@ -51,11 +50,7 @@ export function UsagePage() {
     <Page
       title="Usage"
       operation="getUsage"
-      about={
-        <>
-          Tokens and cost {daysText(range)} (UTC). <PricesDate date={days.data?.pricesDate} />
-        </>
-      }
+      about={`Tokens and cost ${daysText(range)} (UTC).`}
       actions={
         <>
           <PeriodFields search={search} onSearch={onSearch} />

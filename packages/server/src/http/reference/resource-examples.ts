@@ -273,6 +273,7 @@ const organization: Organization = {
   organizationId: id('org'),
   name: 'Acme',
   allowedOrigins: ['https://app.example.com'],
+  pricesDate: '2026-01-17',
   createdAt: at('08:00:00.000'),
 };
 
@@ -364,6 +365,7 @@ export const resourceExamples: Record<string, unknown> = {
         failures: [{ code: 'model_rate_limited', count: 4, sessionId: id('ses') }],
       },
     ],
+    pricesDate: '2026-01-17',
   },
   UsageReport: {
     from: '2026-01-31T00:00:00.000Z',

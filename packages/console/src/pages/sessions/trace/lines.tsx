@@ -6,9 +6,10 @@ import { ChevronRight, ZoomIn, ZoomOut } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { toolTitle } from '../../../lib/text-format.ts';
 import { Status } from '../../../ui/badge.tsx';
+import { Dollars } from '../../../ui/dollars.tsx';
 import { PlainText } from '../../../ui/text.tsx';
 import { duration } from '../../../ui/time.tsx';
-import { number, shortCost } from '../session-text.ts';
+import { number } from '../session-text.ts';
 import { percent } from './axis.tsx';
 import { isFailed, type Piece, type StepRow, type TurnRow } from './rows.ts';
 import type { Scale } from './scale.ts';
@@ -204,7 +205,7 @@ function Figures({
           </>
         )}
       </span>
-      <span>{costUsd !== null && shortCost(costUsd)}</span>
+      <span>{costUsd !== null && <Dollars usd={costUsd} as="short" />}</span>
       <span>{ms === undefined ? '' : duration(ms)}</span>
     </span>
   );

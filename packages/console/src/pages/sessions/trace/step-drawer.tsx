@@ -8,13 +8,14 @@ import { toolTitle } from '../../../lib/text-format.ts';
 import { useShortcuts } from '../../../shortcuts/registry.ts';
 import { Status } from '../../../ui/badge.tsx';
 import { Button } from '../../../ui/button.tsx';
+import { Dollars } from '../../../ui/dollars.tsx';
 import { Drawer } from '../../../ui/drawer.tsx';
 import { ErrorNotice, Notice } from '../../../ui/notice.tsx';
 import { SkeletonCards } from '../../../ui/skeleton.tsx';
 import { Tabs } from '../../../ui/tabs.tsx';
 import { PlainText } from '../../../ui/text.tsx';
 import { duration } from '../../../ui/time.tsx';
-import { number, shortCost } from '../session-text.ts';
+import { number } from '../session-text.ts';
 import { DetailsTab } from './details-tab.tsx';
 import { PromptTab } from './prompt-tab.tsx';
 import { RequestTab } from './request-tab.tsx';
@@ -144,12 +145,19 @@ function Summary({ step }: { step: OperationDetails }) {
     startedAt && endedAt && since(endedAt),
     startedAt && firstTokenAt && `first token after ${since(firstTokenAt)}`,
     usage && `${number(usage.inputTokens)} → ${number(usage.outputTokens)} tokens`,
-    usage && usage.costUsd !== null && shortCost(usage.costUsd),
   ].filter((fact) => typeof fact === 'string');
   return (
     <div className="step-summary">
       <Status value={status} />
-      <span className="number">{facts.join(' · ')}</span>
+      <span className="number">
+        {facts.join(' · ')}
+        {usage && usage.costUsd !== null && (
+          <>
+            {' '}
+            · <Dollars usd={usage.costUsd} as="short" />
+          </>
+        )}
+      </span>
       {error && kind !== 'tool' && (
         <p className="step-error">
           <PlainText text={error} />

@@ -1,8 +1,9 @@
 // What the shown turns add up to, and what the colors of their bars mean.
 import type { SessionTurn } from '@signalbox/client';
 import { counted } from '../../../lib/text-format.ts';
+import { Dollars } from '../../../ui/dollars.tsx';
 import { duration } from '../../../ui/time.tsx';
-import { number, shortCost } from '../session-text.ts';
+import { number } from '../session-text.ts';
 import { workingMs } from '../working.ts';
 import type { PieceKind, TraceRow } from './rows.ts';
 
@@ -30,11 +31,18 @@ export function TraceSummary({ rows, allTurns, now }: { rows: readonly TraceRow[
     ...(tools > 0 ? [counted(tools, 'tool call')] : []),
     `${duration(workingMs(turns, now))} working`,
     `${number(inputTokens)} → ${number(outputTokens)} tokens`,
-    ...(costUsd === null ? [] : [shortCost(costUsd)]),
   ];
   return (
     <div className="trace-summary quiet">
-      <span className="number">{facts.join(' · ')}</span>
+      <span className="number">
+        {facts.join(' · ')}
+        {costUsd !== null && (
+          <>
+            {' '}
+            · <Dollars usd={costUsd} as="short" />
+          </>
+        )}
+      </span>
       <ul className="trace-legend" aria-hidden="true">
         {MEANING.filter(([kind]) => kinds.has(kind)).map(([kind, text]) => (
           <li key={kind}>
