@@ -680,6 +680,7 @@ create index events_session on events (organization_id, ((body ->> 'sessionId'::
 create index events_actor on events (organization_id, (((body -> 'actor'::text) ->> 'id'::text)), sequence);
 create index events_environment on events (organization_id, ((body ->> 'environment'::text)), sequence) WHERE ((body ->> 'environment'::text) IS NOT NULL);
 create index events_type on events (organization_id, ((body ->> 'type'::text)), sequence);
+create index events_agent on events (organization_id, ((body ->> 'agentId'::text)), sequence) WHERE ((body ->> 'agentId'::text) IS NOT NULL);
 create index events_environment_type on events (organization_id, ((body ->> 'environment'::text)), ((body ->> 'type'::text)), sequence) WHERE ((body ->> 'environment'::text) IS NOT NULL);
 
 create table event_heads (

@@ -30,7 +30,7 @@ export { toEventStreamResponse } from './event-stream-response.ts';
 export { Page, PageRequest } from './page.ts';
 export type { Delivery, NodeRequest, NodeResponse, Receiver, ReceiverOptions } from './receiver.ts';
 export type { ApproveParams, DenyParams } from './resources/approvals.ts';
-export type { EventFilters } from './resources/events.ts';
+export type { EventFilters, EventTypePattern } from './resources/events.ts';
 export type { ContentRange, UploadParams } from './resources/files.ts';
 export type { ChunksParams, OpenSessionParams } from './resources/sessions.ts';
 export type { SignOptions } from './sign.ts';

@@ -845,6 +845,8 @@ export interface Event {
   resource: EventResource;
   environment: string | null;
   sessionId: string | null;
+  /** The agent that it is about, or whose session, approval, schedule or tool server it is about. Absent if there is none, and in records of releases that did not write it. */
+  agentId?: string;
   /** `{ field: [before, after] }`. Never contains a secret; a value longer than 4,096 characters is replaced by its size and SHA-256, `{ bytes, sha256 }`, and a value that may be personal data of an end user by its size, `{ bytes }`. */
   changes: Record<string, [unknown, unknown]> | null;
   context: EventContext;
@@ -3833,11 +3835,13 @@ export interface Operations {
       cursor?: string | undefined;
       /** Newest or oldest first. Default: `"desc"`. */
       order?: 'desc' | 'asc' | undefined;
-      /** Only records of this type, or of these types, comma separated. With one filter, or with a type and an environment, a page takes the same time regardless of the number of records. With others, it takes longest if many records match each filter and none matches all. */
+      /** Only records of this type, or of these types, comma separated: `approval.*` stands for all types that begin with `approval.`, `*` for all. A type that does not exist is refused, and so is a pattern that matches none. With one filter, or with a type and an environment, a page takes the same time regardless of the number of records. With others, it takes longest if many records match each filter and none matches all. */
       type?: string | undefined;
       actorId?: string | undefined;
       resourceId?: string | undefined;
       sessionId?: string | undefined;
+      /** Only records that have this `agentId`; records of earlier releases have none. */
+      agentId?: string | undefined;
       /** The name of an environment, such as `production`. */
       environment?: string | undefined;
       since?: string | undefined;
@@ -3857,11 +3861,13 @@ export interface Operations {
     query: {
       /** `jsonl`: one record per line, as in the list, for verification; `csv`: for spreadsheets. Default: `"jsonl"`. */
       format?: 'jsonl' | 'csv' | undefined;
-      /** Only records of this type, or of these types, comma separated. With one filter, or with a type and an environment, a page takes the same time regardless of the number of records. With others, it takes longest if many records match each filter and none matches all. */
+      /** Only records of this type, or of these types, comma separated: `approval.*` stands for all types that begin with `approval.`, `*` for all. A type that does not exist is refused, and so is a pattern that matches none. With one filter, or with a type and an environment, a page takes the same time regardless of the number of records. With others, it takes longest if many records match each filter and none matches all. */
       type?: string | undefined;
       actorId?: string | undefined;
       resourceId?: string | undefined;
       sessionId?: string | undefined;
+      /** Only records that have this `agentId`; records of earlier releases have none. */
+      agentId?: string | undefined;
       /** The name of an environment, such as `production`. */
       environment?: string | undefined;
       since?: string | undefined;

@@ -100,6 +100,16 @@ export const eventTypes = [
 export const EventType = OneOf(eventTypes, { title: 'EventType' });
 export type EventType = Static<typeof EventType>;
 
+/** A type, all types of a group as `approval.*`, or all as `*`. */
+export type EventTypePattern = EventType | '*' | `${string}.*`;
+
+/** The types that a pattern stands for; empty if it is no type and matches none. */
+export function eventTypesOf(pattern: string): EventType[] {
+  if (pattern === '*') return [...eventTypes];
+  const group = pattern.endsWith('.*') ? pattern.slice(0, -1) : undefined;
+  return eventTypes.filter((type) => (group === undefined ? type === pattern : type.startsWith(group)));
+}
+
 export const Event = Type.Object(
   {
     eventId: Id('evt'),
@@ -118,6 +128,12 @@ export const Event = Type.Object(
     resource: Type.Object({ type: Type.String(), id: Type.String() }, { title: 'EventResource' }),
     environment: Nullable(Type.String()),
     sessionId: Nullable(Id('ses')),
+    agentId: Type.Optional(
+      Id(
+        'agt',
+        'The agent that it is about, or whose session, approval, schedule or tool server it is about. Absent if there is none, and in records of releases that did not write it.',
+      ),
+    ),
     changes: Nullable(
       Type.Unsafe<Record<string, [before: unknown, after: unknown]>>({
         type: 'object',
@@ -154,15 +170,16 @@ const filters = {
   type: Type.Optional(
     Type.String({
       maxLength: 2_000,
-      pattern: '^[a-z_.]+(,[a-z_.]+)*$',
+      pattern: '^[a-z_.*]+(,[a-z_.*]+)*$',
       description:
-        'Only records of this type, or of these types, comma separated. With one filter, or with a type and an environment, a page takes the same time regardless of the number of records. With others, it takes longest if many records match each filter and none matches all.',
-      examples: ['approval.requested,approval.resolved'],
+        'Only records of this type, or of these types, comma separated: `approval.*` stands for all types that begin with `approval.`, `*` for all. A type that does not exist is refused, and so is a pattern that matches none. With one filter, or with a type and an environment, a page takes the same time regardless of the number of records. With others, it takes longest if many records match each filter and none matches all.',
+      examples: ['approval.*,session.failed'],
     }),
   ),
   actorId: Type.Optional(Type.String({ maxLength: 100 })),
   resourceId: Type.Optional(Type.String({ maxLength: 200 })),
   sessionId: Type.Optional(Id('ses')),
+  agentId: Type.Optional(Id('agt', 'Only records that have this `agentId`; records of earlier releases have none.')),
   environment: Type.Optional(EnvironmentName),
   since: Type.Optional(Timestamp),
   until: Type.Optional(Timestamp),

@@ -5,7 +5,7 @@ import {
   type Event,
   type EventCheckpoint,
   type EventFilters,
-  type EventType,
+  type EventTypePattern,
   type EventVerification,
   verifyEvents,
 } from '@signalbox/client';
@@ -50,10 +50,15 @@ const verify = command({
 });
 
 const filters = {
-  type: { type: 'list', value: 'TYPE,TYPE', about: 'only these types, such as session.failed' },
+  type: {
+    type: 'list',
+    value: 'TYPE,TYPE',
+    about: 'only these types, such as session.failed, or approval.* for a group',
+  },
   actor: { type: 'string', value: 'ID', about: 'only what this key or user did' },
   resource: { type: 'string', value: 'ID', about: 'only what happened to this' },
   session: { type: 'string', value: 'SESSION', about: 'only this session' },
+  agent: { type: 'string', value: 'AGENT', about: 'only what is about this agent' },
   environment: { type: 'string', value: 'NAME', about: 'only this environment' },
   since: { type: 'time', about: 'only from this time on' },
   until: { type: 'time', about: 'only before this time' },
@@ -128,6 +133,7 @@ const get = command({
         ['Resource', `${found.resource.type} ${shown(found.resource.id)}`],
         ['Environment', found.environment],
         ['Session', found.sessionId],
+        ['Agent', found.agentId ?? null],
         ['Changes', changes.join('\n')],
         ['Hash', found.hash],
       ]),
@@ -164,6 +170,7 @@ type Filters = {
   actor: string | undefined;
   resource: string | undefined;
   session: string | undefined;
+  agent: string | undefined;
   environment: string | undefined;
   since: string | undefined;
   until: string | undefined;
@@ -172,10 +179,11 @@ type Filters = {
 
 function filtersIn(values: Filters): EventFilters {
   return {
-    type: values.type as EventType[] | undefined,
+    type: values.type as EventTypePattern[] | undefined,
     actorId: values.actor,
     resourceId: values.resource,
     sessionId: values.session,
+    agentId: values.agent,
     environment: values.environment,
     since: values.since,
     until: values.until,

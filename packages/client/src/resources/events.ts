@@ -6,10 +6,13 @@ import type { Query, RequestOptions, Transport } from '../transport.ts';
 import { connectionError } from '../transport.ts';
 import type { Event, EventType } from '../types.generated.ts';
 
+/** A type of record, all types of a group as `approval.*`, or all as `*`. */
+export type EventTypePattern = EventType | '*' | `${string}.*`;
+
 /** Which records to read; a record must match all filters. */
 export type EventFilters = Omit<Query<'exportEvents'>, 'format' | 'type'> & {
-  /** One type, or several. Default: all. */
-  type?: EventType | readonly EventType[] | undefined;
+  /** One type, or several: `approval.*` stands for a group, `*` for all. Default: all. */
+  type?: EventTypePattern | readonly EventTypePattern[] | undefined;
 };
 
 type WithTypes<Q> = Omit<Q, 'type'> & Pick<EventFilters, 'type'>;

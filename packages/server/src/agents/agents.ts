@@ -72,7 +72,7 @@ export async function createAgent(ctx: Context, input: Input<'createAgent'>): Pr
       tx.query(
         recordEvent(ctx, now, {
           type: 'agent.created',
-          resource: resourceOf(row.agentId),
+          ...agentEvent(row),
           changes: { name: [null, definition.name] },
         }),
       ),
@@ -170,7 +170,7 @@ export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Pr
       tx.query(
         recordEvent(ctx, now, {
           type: 'agent.updated',
-          resource: resourceOf(row.agentId),
+          ...agentEvent(row),
           changes: { version: [before.version, row.version], ...changes },
         }),
       ),
@@ -190,7 +190,7 @@ export async function archiveAgent(ctx: Context, input: Input<'archiveAgent'>): 
         tx.query(sql`
           update agents set archived_at = ${now}, updated_at = ${now}
           where organization_id = ${ctx.organizationId} and agent_id = ${row.agentId}`),
-        tx.query(recordEvent(ctx, now, { type: 'agent.archived', resource: resourceOf(row.agentId) })),
+        tx.query(recordEvent(ctx, now, { type: 'agent.archived', ...agentEvent(row) })),
       ]);
     }
     return { agentId: formatId('agt', row.agentId), deleted: true, archivedAt: archivedAt.toISOString() };
@@ -315,8 +315,10 @@ function modelOf(model: Model | string): Model {
   return provider === 'worker' ? { provider, queue: name } : { provider, model: name };
 }
 
-function resourceOf(agentId: string) {
-  return { type: 'agent', id: formatId('agt', agentId) };
+/** How events of the event log name an agent. */
+function agentEvent(row: { agentId: string }) {
+  const agentId = formatId('agt', row.agentId);
+  return { resource: { type: 'agent', id: agentId }, agentId };
 }
 
 function view(row: Row): Agent {

@@ -14,7 +14,7 @@ import { notFound } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { resolvedChunk, toolCallIdOf } from '../session-rows/operations.ts';
-import type { SessionRow } from '../session-rows/session.ts';
+import { type SessionRow, sessionEvent } from '../session-rows/session.ts';
 import { type Decider, deciderOf, mayDecide } from './approvers.ts';
 import { contextIf } from './context.ts';
 import { progressOf, type StoredDecision } from './decisions.ts';
@@ -126,12 +126,15 @@ function undecided(
   };
 }
 
-function resolvedEvent(session: Pick<SessionRow, 'environment' | 'sessionId'>, operationId: string, status: string) {
+/** How events of the event log name an approval. */
+export function approvalEvent(of: Pick<ApprovalRow, 'operationId' | 'environment' | 'sessionId' | 'agentId'>) {
+  return { ...sessionEvent(of), resource: { type: 'approval', id: formatId('op', of.operationId) } };
+}
+
+function resolvedEvent(session: SessionRow, operationId: string, status: string) {
   return {
     type: 'approval.resolved' as const,
-    resource: { type: 'approval', id: formatId('op', operationId) },
-    environment: session.environment,
-    sessionId: formatId('ses', session.sessionId),
+    ...approvalEvent({ ...session, operationId }),
     changes: { status: ['pending', status] as [string, string] },
   };
 }

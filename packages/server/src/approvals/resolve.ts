@@ -9,7 +9,7 @@ import { grantOf, type StoredGrant, scopesOf } from '../keys/access.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction, type PoolContext } from '../lib/context.ts';
 import { keyIdentity, keyIdsIn, userIdentity, userIdsIn } from '../lib/identities.ts';
-import { formatId, uuidOf } from '../lib/ids.ts';
+import { uuidOf } from '../lib/ids.ts';
 import { inputErrors } from '../schemas/schemas.ts';
 import { recordAwaitedResult, showWhileWaiting } from '../session-rows/awaited-result.ts';
 import {
@@ -20,7 +20,7 @@ import {
   resolvedChunk,
 } from '../session-rows/operations.ts';
 import { lockSession, type SessionRow } from '../session-rows/session.ts';
-import { type ApprovalRow, readApproval, viewApproval } from './approvals.ts';
+import { type ApprovalRow, approvalEvent, readApproval, viewApproval } from './approvals.ts';
 import { type Decider, deciderOf, grantFor, mayDecide, personDecider } from './approvers.ts';
 import { addDecision, countInputs, type DecisionResult, type StoredDecision } from './decisions.ts';
 
@@ -200,14 +200,6 @@ async function showProgress(
   );
   const shown = { kind: 'approval' as const, operationId, decision: 'approved' as const, progress };
   await showWhileWaiting(tx, ctx, session, [decidedChunk(operationId, progress)], shown);
-}
-
-function approvalEvent({ operationId, environment, sessionId }: ApprovalRow) {
-  return {
-    resource: { type: 'approval', id: formatId('op', operationId) },
-    environment,
-    sessionId: formatId('ses', sessionId),
-  };
 }
 
 /** What belongs to an end user is not in the event log, which is never erased. */

@@ -111,8 +111,9 @@ export async function deleteBudget(
 ): Promise<Result<'deleteBudget'>> {
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
-    const [deleted] = await tx.query<{ environment: string | null }>(sql`
-      delete from budgets b where b.organization_id = ${organizationId} and b.name = ${name} returning b.environment`);
+    const [deleted] = await tx.query<{ environment: string | null; agentId: string | null }>(sql`
+      delete from budgets b where b.organization_id = ${organizationId} and b.name = ${name}
+      returning b.environment, b.agent_id as "agentId"`);
     if (!deleted) throw notFound('budget');
     await tx.query(recordEvent(ctx, ctx.clock.now(), { type: 'budget.deleted', ...budgetEvent({ name, ...deleted }) }));
     tx.afterCommit(() => ctx.budgetStops.forget(organizationId));
@@ -193,8 +194,8 @@ export function isReached(spentUsd: number, limitUsd: number, threshold = 100): 
   return Math.round(spentUsd * 1e9) >= Math.round(limitUsd * threshold * 1e7);
 }
 
-export function budgetEvent({ name, environment }: Pick<BudgetRow, 'name' | 'environment'>) {
-  return { resource: { type: 'budget', id: name }, environment };
+export function budgetEvent({ name, environment, agentId }: Pick<BudgetRow, 'name' | 'environment' | 'agentId'>) {
+  return { resource: { type: 'budget', id: name }, environment, agentId: agentId && formatId('agt', agentId) };
 }
 
 function dayOf(instant: Date): string {

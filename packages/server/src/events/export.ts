@@ -70,4 +70,6 @@ const csvColumns: Record<string, (event: Event) => string | number | null> = {
   userAgent: ({ context }) => context.userAgent,
   previousHash: ({ previousHash }) => previousHash,
   hash: ({ hash }) => hash,
+  // Last, because the columns before it are those of earlier releases.
+  agentId: ({ agentId }) => agentId ?? null,
 };

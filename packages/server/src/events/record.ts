@@ -20,6 +20,8 @@ export interface EventDraft {
   outcome?: Event['outcome'];
   environment?: string | null;
   sessionId?: string | null;
+  /** `agt_…`: the agent that it is about, if it is about one. Left out of the record otherwise, as in records of earlier releases. */
+  agentId?: string | null;
   changes?: Event['changes'];
 }
 
@@ -54,6 +56,7 @@ export function recordEvent(source: EventSource, now: Date, draft: EventDraft): 
     resource: draft.resource,
     environment: draft.environment ?? null,
     sessionId: draft.sessionId ?? null,
+    ...(draft.agentId && { agentId: draft.agentId }),
     changes: shortened(draft.changes),
     context: loggedContext(source),
   };

@@ -65,6 +65,7 @@ async function createToken(
           : { type: 'agent', id: formatId('agt', agentId) },
         environment,
         sessionId: sessionId && formatId('ses', sessionId),
+        agentId: agentId && formatId('agt', agentId),
         changes: { scopes: [null, scopes], expiresAt: [null, expiresAt.toISOString()] },
       }),
     ),

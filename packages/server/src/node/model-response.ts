@@ -1,10 +1,9 @@
 // The changes that a response stores: the same for a model's response and a worker's submission.
 import type { Agent } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { requestApproval } from '../approvals/approvals.ts';
+import { approvalEvent, requestApproval } from '../approvals/approvals.ts';
 import { type EventSource, recordEvent } from '../events/record.ts';
 import type { NewChunk } from '../journal/segment.ts';
-import { formatId } from '../lib/ids.ts';
 import type { LeftOutColumn } from '../session-rows/left-out.ts';
 import {
   insertOperation,
@@ -14,7 +13,7 @@ import {
   type PricedUsage,
   updateOperation,
 } from '../session-rows/operations.ts';
-import { type SessionRow, sessionEvent } from '../session-rows/session.ts';
+import type { SessionRow } from '../session-rows/session.ts';
 import { insertEntry, type TranscriptEntry } from '../session-rows/transcript.ts';
 import type { TurnTool } from '../tools/tool/tool.ts';
 import { type ShownRan, toolOf } from '../turn/calls.ts';
@@ -82,8 +81,7 @@ export function modelResponseChange(
       ...requests.map(({ operationId, by }) =>
         recordEvent(source, now, {
           type: 'approval.requested',
-          ...sessionEvent(row),
-          resource: { type: 'approval', id: formatId('op', operationId) },
+          ...approvalEvent({ ...row, operationId }),
           ...(by && { changes: { by: [null, by] } }),
         }),
       ),

@@ -214,8 +214,12 @@ async function useFiles(tx: Tx, ctx: Context, row: ScheduleRow, now: Date): Prom
 }
 
 /** How events refer to a schedule. */
-export function scheduleEvent(row: { scheduleId: string; environment: string }) {
-  return { resource: { type: 'schedule', id: formatId('sch', row.scheduleId) }, environment: row.environment };
+export function scheduleEvent(row: { scheduleId: string; environment: string; agentId: string }) {
+  return {
+    resource: { type: 'schedule', id: formatId('sch', row.scheduleId) },
+    environment: row.environment,
+    agentId: formatId('agt', row.agentId),
+  };
 }
 
 const timingFields = ['cron', 'timezone', 'at'] as const;

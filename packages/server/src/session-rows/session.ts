@@ -159,10 +159,11 @@ export function viewEndUser({
 }
 
 /** How events of the event log name a session. */
-export function sessionEvent(row: { sessionId: string; environment: string }) {
+export function sessionEvent(row: { sessionId: string; environment: string; agentId: string }) {
   return {
     resource: { type: 'session', id: formatId('ses', row.sessionId) },
     environment: row.environment,
     sessionId: formatId('ses', row.sessionId),
+    agentId: formatId('agt', row.agentId),
   };
 }

@@ -1,6 +1,6 @@
 // The event log of an organization, and every event type.
 import { createHash } from 'node:crypto';
-import { type Event, verifyEvents } from '@signalbox/client';
+import { type Event, type EventTypePattern, verifyEvents } from '@signalbox/client';
 import { type EventType, eventTypes, type Route, routes } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
 import sql, { type Sql } from 'sql-template-tag';
@@ -86,6 +86,9 @@ test('every change is recorded with who did it, in a chain without gaps, and at 
   expect(mine[1]).toMatchObject({ changes: { name: ['k', 'k2'] }, resource: { type: 'api_key', id: key.keyId } });
   for (const { context } of mine)
     expect(context).toMatchObject({ requestId: expect.stringMatching(/^req_/), ipAddress: '127.0.0.1' });
+  const ofAgent = new Set(mine.filter((event) => event.agentId === agent.agentId).map(({ type }) => type));
+  expect(ofAgent).toEqual(new Set(mine.map(({ type }) => type).filter((type) => /^(agent|session)\./.test(type))));
+  expect(mine.filter(({ type }) => type.startsWith('api_key.')).some((event) => 'agentId' in event)).toBe(false);
   const text = JSON.stringify(events);
   for (const secret of [key.secret!, created.signingSecret!, 'very-secret-value']) expect(text).not.toContain(secret);
 });
@@ -236,12 +239,22 @@ test('a record is found by its id and by its resource', async () => {
   expect(await all({ type: 'agent.created', resourceId: agent.agentId, since: event!.occurredAt })).toEqual([event]);
   expect(await all({ resourceId: agent.agentId, until: event!.occurredAt })).toEqual([]);
   await service.client.agents.update(agent.agentId, { name: 'Found again' });
-  const types = async (type: EventType | EventType[]) =>
+  const types = async (type: EventTypePattern | EventTypePattern[]) =>
     (await all({ type, resourceId: agent.agentId })).map((record) => record.type);
   expect(await types(['agent.created', 'agent.updated'])).toEqual(['agent.created', 'agent.updated']);
   expect(await types(['agent.archived', 'agent.updated'])).toEqual(['agent.updated']);
   const refused = { code: 'invalid_request', errors: [{ path: 'type' }] };
-  for (const type of ['agent.created,', 'agent.created,agent.gone', '', 'x'])
+  for (const pattern of ['agent.*', '*', ['agent.*', 'agent.updated'], ['approval.*', 'agent.*']] as const)
+    expect(await types([pattern].flat())).toEqual(['agent.created', 'agent.updated']);
+  expect(await types('approval.*')).toEqual([]);
+  const { agentId } = agent;
+  const about = await all({ agentId });
+  expect(about.map((record) => [record.type, record.agentId])).toEqual([
+    ['agent.created', agentId],
+    ['agent.updated', agentId],
+  ]);
+  const wrong = ['agent.created,', 'agent.created,agent.gone', '', 'x', 'gone.*', 'agent*', 'agent.cre*', '*.created'];
+  for (const type of [...wrong, 'agent.created.*', '.*', '**', 'agent.*,gone.*'])
     await expect(types(type as EventType)).rejects.toMatchObject(refused);
   const newest = (await service.client.events.list({ limit: 1 })).data[0]!;
   expect(newest.sequence).toBeGreaterThanOrEqual(event!.sequence);

@@ -34,7 +34,7 @@ export function EventDrawer({
 }
 
 function Details({ event, search }: { event: Event; search: EventsSearch }) {
-  const { type, occurredAt, outcome, actor, resource, environment, sessionId, changes, context } = event;
+  const { type, occurredAt, outcome, actor, resource, environment, sessionId, agentId, changes, context } = event;
   const names = useAgentNames();
   return (
     <>
@@ -77,6 +77,14 @@ function Details({ event, search }: { event: Event; search: EventsSearch }) {
             <span className="row">
               <SessionLink sessionId={sessionId} />
               <Only search={search} by={{ sessionId }} of="all events of this session" />
+            </span>
+          </Fact>
+        )}
+        {agentId && (
+          <Fact name="Agent">
+            <span className="row">
+              {names.get(agentId) ?? <IdChip value={agentId} />}
+              <Only search={search} by={{ agentId }} of="all events about this agent" />
             </span>
           </Fact>
         )}

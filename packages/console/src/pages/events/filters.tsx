@@ -1,5 +1,5 @@
 import { eventKinds } from '../../lib/event-text.ts';
-import { sessionIdPattern, withFilter } from '../../lib/search-params.ts';
+import { agentIdPattern, sessionIdPattern, withFilter } from '../../lib/search-params.ts';
 import { type Filter, FilterBar } from '../../ui/filter-bar.tsx';
 import { TimeRange } from '../../ui/time-range.tsx';
 import type { EventsSearch } from './search-params.ts';
@@ -14,7 +14,7 @@ export function Filters({
   search: EventsSearch;
   onChange: (change: (search: EventsSearch) => EventsSearch) => void;
 }) {
-  function filter(label: string, name: 'type' | 'actorId' | 'resourceId' | 'sessionId', more = {}): Filter {
+  function filter(label: string, name: 'type' | 'actorId' | 'resourceId' | 'sessionId' | 'agentId', more = {}): Filter {
     return {
       label,
       value: search[name],
@@ -32,6 +32,11 @@ export function Filters({
           pattern: sessionIdPattern,
           refusal: 'Enter the whole id of a session.',
           placeholder: 'ses_…',
+        }),
+        filter('Agent', 'agentId', {
+          pattern: agentIdPattern,
+          refusal: 'Enter the whole id of an agent.',
+          placeholder: 'agt_…',
         }),
       ]}
     >

@@ -1,5 +1,5 @@
 import type { EventFilters, EventType } from '@signalbox/client';
-import { environmentPattern, oneOf, sessionIdPattern, textIn } from '../../lib/search-params.ts';
+import { agentIdPattern, environmentPattern, oneOf, sessionIdPattern, textIn } from '../../lib/search-params.ts';
 import { currentTime } from '../../ui/time.tsx';
 import { type Range, readRange, timesOf } from '../../ui/time-range.tsx';
 
@@ -14,6 +14,7 @@ export interface EventsSearch {
   actorId?: string;
   resourceId?: string;
   sessionId?: string;
+  agentId?: string;
   environment?: string;
   range?: Range;
   event?: string;
@@ -30,6 +31,7 @@ export function eventsSearch(search: Record<string, unknown>): EventsSearch {
     ...textIn(search, 'actorId', /^.{1,100}$/),
     ...textIn(search, 'resourceId', /^.{1,200}$/),
     ...textIn(search, 'sessionId', sessionIdPattern),
+    ...textIn(search, 'agentId', agentIdPattern),
     ...textIn(search, 'environment', environmentPattern),
     ...(range && { range }),
     ...textIn(search, 'event', /^evt_[0-9a-z]{26}$/),

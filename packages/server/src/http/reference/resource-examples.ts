@@ -197,6 +197,7 @@ const event: Event = {
   resource: { type: 'approval', id: id('op') },
   environment: 'production',
   sessionId: id('ses'),
+  agentId: id('agt'),
   changes: { status: ['pending', 'approved'] },
   context: { requestId: id('req'), ipAddress: '203.0.113.7', userAgent: 'Mozilla/5.0' },
   previousHash: sha256,
@@ -359,11 +360,7 @@ export const resourceExamples: Record<string, unknown> = {
     previous: { ...analytics, turns: { ended: 151, failed: 1 }, costUsd: 1.21 },
     points: [{ at: '2026-01-30T10:00:00.000Z', ...analytics }],
     groups: [
-      {
-        group: id('agt'),
-        ...analytics,
-        failures: [{ code: 'model_rate_limited', count: 4, sessionId: id('ses') }],
-      },
+      { group: id('agt'), ...analytics, failures: [{ code: 'model_rate_limited', count: 4, sessionId: id('ses') }] },
     ],
     pricesDate: '2026-01-17',
   },
