@@ -28,3 +28,20 @@ test('a definition needs the keys of its models and the secrets of its tools, ea
     { name: 'A' },
   ]);
 });
+
+test('the usual key of a cloud names the server at which an identity may take its place', () => {
+  const azure = (baseUrl: string, apiKeySecret?: string) => ({ provider: 'azure', model: 'a', baseUrl, apiKeySecret });
+  const own = 'https://acme.openai.azure.com/openai/v1';
+  const gateway = 'https://gateway.example.com/v1';
+  const of = (model: object, ...fallbacks: object[]) => neededSecrets({ model: { ...model, fallbacks }, tools: [] });
+  const name = 'AZURE_OPENAI_API_KEY';
+  expect(of(azure(own))).toEqual([{ name, cloud: { provider: 'azure', baseUrl: own } }]);
+  for (const needed of [
+    of(azure(gateway)),
+    of(azure('')),
+    of(azure(own), azure(gateway)),
+    of(azure(gateway), azure(own)),
+  ])
+    expect(needed).toEqual([{ name }]);
+  expect(of(azure(own, 'OURS'))).toEqual([{ name: 'OURS' }]);
+});

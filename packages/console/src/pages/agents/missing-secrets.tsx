@@ -54,17 +54,19 @@ async function findMissing(client: Signalbox, environments: readonly string[], n
   for (const environment of environments) {
     const known = new Set<string>();
     for await (const { name } of client.environments.secrets.list(environment, { limit: 100 })) known.add(name);
-    for (const { name, provider } of needed) {
-      if (known.has(name) || (provider && (await hasOperatorsKey(client, environment, provider)))) continue;
+    for (const { name, provider, cloud } of needed) {
+      const model = cloud ?? (provider === undefined ? undefined : { provider });
+      if (known.has(name) || (model && (await hasOtherKey(client, environment, model as Listed)))) continue;
       lacking.set(name, [...(lacking.get(name) ?? []), environment]);
     }
   }
   return [...lacking].map(([name, all]) => ({ name, environments: all }));
 }
 
-async function hasOperatorsKey(client: Signalbox, environment: string, provider: string): Promise<boolean> {
-  const { problem } = await client.agents.models(environment, {
-    provider: provider as Parameters<Signalbox['agents']['models']>[1]['provider'],
-  });
+type Listed = Parameters<Signalbox['agents']['models']>[1];
+
+/** A key of the operator, or an identity at a cloud. */
+async function hasOtherKey(client: Signalbox, environment: string, model: Listed): Promise<boolean> {
+  const { problem } = await client.agents.models(environment, model);
   return problem?.code !== 'model_key_missing';
 }

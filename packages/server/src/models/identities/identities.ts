@@ -21,9 +21,6 @@ const clouds: Partial<Record<ProviderName, () => Promise<CloudIdentity>>> = {
   vertex: async () => (await import('./google.ts')).googleIdentity,
 };
 
-/** The providers at which there are identities. */
-export const identityProviders = Object.keys(clouds) as ProviderName[];
-
 const LABEL = 'the service’s own identity';
 
 export interface Identities {

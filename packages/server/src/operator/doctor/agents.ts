@@ -1,14 +1,13 @@
 // Checks the definitions of agents as saving them would. Earlier releases stored some that would be refused now, such as a rule of an
 // approval with a misspelt property, and they continue to run. And whether their secrets exist: one may be set after the agent that names
 // it was saved, so saving asks for none.
-import { neededSecrets, usualKeyName } from '@signalbox/contract';
+import { neededSecrets } from '@signalbox/contract';
 import { didYouMean } from '@signalbox/contract/nearest';
 import { fitErrors } from '../../agents/fit-errors.ts';
 import { complete, modelsOf } from '../../agents/read-definition.ts';
 import type { BulkConnection } from '../../db/bulk-connection.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
-import { identityProviders } from '../../models/identities/identities.ts';
 import { announcedEnd } from '../../usage/known-models.ts';
 import { modelName } from '../../usage/prices.ts';
 import type { CloudIdentities } from '../../vault/cloud-identities.ts';
@@ -86,11 +85,11 @@ async function findingsOf(row: Row, hasIdentity: boolean) {
     const text = `${about}the provider of ${modelName(model)} has announced to end it on ${endsAt}`;
     findings.push(warning(text, `Give the agent another model${replacement ? `, such as ${replacement}` : ''}.`));
   }
-  for (const { name, provider } of neededSecrets({ ...definition, model: { ...definition.model } })) {
+  for (const { name, provider, cloud } of neededSecrets({ ...definition, model: { ...definition.model } })) {
     // The operator may have provided the usual key of a provider; the checks of providers are about these.
     if (provider !== undefined || secrets.includes(name)) continue;
     // An identity may take the place of the usual key of a cloud; the checks of identities are about these.
-    if (hasIdentity && identityProviders.some((cloud) => usualKeyName(cloud) === name)) continue;
+    if (hasIdentity && cloud !== undefined) continue;
     const hint = didYouMean(name, secrets);
     const text = `${about}no environment has the secret ${name}${hint === '' ? '' : `.${hint}`}`;
     findings.push(warning(text, 'Set it where the agent runs (signalbox secrets set), or correct its name.'));
