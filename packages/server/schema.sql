@@ -651,7 +651,6 @@ create table schedule_runs (
   constraint schedule_runs_organization_id_schedule_id_fkey foreign key (organization_id, schedule_id) references schedules(organization_id, schedule_id) on delete cascade,
   constraint schedule_runs_status_check check ((status = ANY (ARRAY['opened'::text, 'missed'::text, 'failed'::text])))
 );
--- To find sessions that a schedule opened.
 create index schedule_runs_by_session on schedule_runs (organization_id, session_id) WHERE (session_id IS NOT NULL);
 
 -- The event log. A change inserts into events_pending, without a lock that requests would share. The sequencer moves committed rows
@@ -701,7 +700,6 @@ create table event_heads (
   constraint event_heads_pkey primary key (organization_id),
   constraint event_heads_organization_id_fkey foreign key (organization_id) references organizations(organization_id)
 );
--- The organizations with sessions to make searchable: few, however many organizations there are.
 create index event_heads_to_search on event_heads (organization_id) WHERE (searched < sequence);
 
 -- When a refusal with this code was last recorded for a key or user. It limits the rate, so a flood of requests can't fill the log.
@@ -759,7 +757,7 @@ create table members (
   last_signed_in_at timestamptz,
   constraint members_pkey primary key (organization_id, user_id),
   constraint members_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
-  constraint members_role_check check ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'member'::text, 'admin'::text, 'owner'::text])))
+  constraint members_role_check check ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'member'::text, 'admin'::text, 'owner'::text]))) NOT VALID
 );
 -- For the organizations of a user who signs in.
 create index members_user on members (user_id);
@@ -780,7 +778,7 @@ create table invitations (
   created_at timestamptz not null,
   constraint invitations_pkey primary key (organization_id, invitation_id),
   constraint invitations_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
-  constraint invitations_role_check check ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'member'::text, 'admin'::text, 'owner'::text])))
+  constraint invitations_role_check check ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'member'::text, 'admin'::text, 'owner'::text]))) NOT VALID
 );
 create index invitations_expiry on invitations (expires_at);
 

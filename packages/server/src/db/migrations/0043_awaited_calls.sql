@@ -9,5 +9,3 @@ alter table model_limits add column passed smallint not null default 0;
 drop index model_limit_waits_in_order;
 create index model_limit_waits_in_order
   on model_limit_waits (organization_id, environment, model, is_granted, is_awaited, since, operation_id);
--- To find sessions that a schedule opened.
-create index schedule_runs_by_session on schedule_runs (organization_id, session_id) where session_id is not null;

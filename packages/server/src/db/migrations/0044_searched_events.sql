@@ -3,6 +3,3 @@
 
 -- The last record of the event log after which all sessions can be found (sessions/search/update.ts).
 alter table event_heads add column searched bigint default 0 not null;
-
--- The organizations with sessions to make searchable: few, however many organizations there are.
-create index event_heads_to_search on event_heads (organization_id) where searched < sequence;

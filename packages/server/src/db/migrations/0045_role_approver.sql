@@ -3,8 +3,8 @@
 
 alter table members
   drop constraint members_role_check,
-  add constraint members_role_check check (role in ('viewer', 'approver', 'member', 'admin', 'owner'));
+  add constraint members_role_check check (role in ('viewer', 'approver', 'member', 'admin', 'owner')) not valid;
 
 alter table invitations
   drop constraint invitations_role_check,
-  add constraint invitations_role_check check (role in ('viewer', 'approver', 'member', 'admin', 'owner'));
+  add constraint invitations_role_check check (role in ('viewer', 'approver', 'member', 'admin', 'owner')) not valid;
