@@ -1,5 +1,6 @@
 /**
- * Builds the folders that are published: JavaScript, declarations, source maps, and a package.json of its own.
+ * Builds the folders that are published: JavaScript, which is bundled for the packages that start, declarations, source maps, and a
+ * package.json of its own.
  *
  *     npm run build [-- NAME …]     packages/NAME to dist/NAME; without a name all of them
  */
@@ -18,6 +19,7 @@ import {
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundlePackage } from './bundle.ts';
 import { type Manifest, packages, readManifest, root } from './packages.ts';
 import { relink } from './relink.ts';
 
@@ -28,7 +30,7 @@ export function buildPackage(source: string, folder: string): void {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const manifest = readManifest(source);
-  if (existsSync(join(source, 'tsconfig.build.json'))) compile(source, folder);
+  if (existsSync(join(source, 'tsconfig.build.json'))) compile(source, folder, manifest);
   if (manifest.name === '@signalbox/console') run(join(source, 'scripts/build.mjs'));
   for (const [to, from] of Object.entries(manifest.build ?? {})) {
     // The hidden files of the console's build are for tests and for the next build.
@@ -47,8 +49,13 @@ export function buildPackage(source: string, folder: string): void {
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
 }
 
-function compile(source: string, folder: string): void {
-  run(join(typescript, 'bin/tsc'), '-p', join(source, 'tsconfig.build.json'), '--outDir', folder);
+function compile(source: string, folder: string, manifest: Manifest): void {
+  const project = ['-p', join(source, 'tsconfig.build.json'), '--outDir', folder];
+  if (manifest.bundle) {
+    // The declarations of a package that exports nothing would be of no use.
+    run(join(typescript, 'bin/tsc'), ...project, ...(manifest.exports['.'] ? ['--emitDeclarationOnly'] : ['--noEmit']));
+    bundlePackage(source, folder, manifest);
+  } else run(join(typescript, 'bin/tsc'), ...project);
   // tsc rewrites the imports of JavaScript only, and older compilers can't resolve `./x.ts` in a declaration. Nor does it know that
   // `new URL('./x.ts', import.meta.url)` is a file of code. The replacement is as long, so the source maps remain true.
   for (const file of globSync(join(folder, '**/*.{js,d.ts}'))) {
@@ -67,7 +74,7 @@ function compile(source: string, folder: string): void {
 
 /** Leaves out what only the workspace needs, such as dependencies that are compiled in or only for tests. */
 function publishedManifest(manifest: Manifest, folder: string, files: string[]): Record<string, unknown> {
-  const { private: _, scripts, build, devDependencies, exports, bin, ...kept } = manifest;
+  const { private: _, scripts, build, bundle, devDependencies, exports, bin, ...kept } = manifest;
   const { repository, homepage, bugs } = readManifest(root);
   const built = (file: string) => file.replace('./src/', './').replace(/\.ts$/, '');
   const entry = (file: string) =>

@@ -12,6 +12,8 @@ export interface Manifest {
   exports: Record<string, string>;
   /** Folders to copy: where in the published package, and where they are in the workspace. */
   build?: Record<string, string>;
+  /** How its code becomes bundles (bundle.ts); a package without it is compiled file by file. */
+  bundle?: Bundle;
   scripts?: Record<string, string>;
   dependencies?: Record<string, string>;
   devDependencies?: Record<string, string>;
@@ -21,6 +23,13 @@ export interface Manifest {
   homepage?: string;
   bugs?: { url: string };
   [field: string]: unknown;
+}
+
+export interface Bundle {
+  /** Files that are loaded by their path, beside those that are exported. */
+  entries: string[];
+  /** The packages whose code is in the bundles. */
+  inline: string[];
 }
 
 export interface Package {

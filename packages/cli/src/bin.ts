@@ -3,5 +3,6 @@ import { fileURLToPath } from 'node:url';
 import { isSuitable, runOnNewerNode } from './newer-node.ts';
 
 const main = new URL('./main.ts', import.meta.url);
+const preload = new URL('./with-launcher.ts', import.meta.url);
 if (isSuitable(process.versions.node)) await import(main.href);
-else await runOnNewerNode(fileURLToPath(main), process.argv.slice(2));
+else await runOnNewerNode(fileURLToPath(main), process.argv.slice(2), preload);

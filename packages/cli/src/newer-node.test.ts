@@ -33,7 +33,9 @@ test('a global command takes no settings of npm from the folder in which it is r
     writeFileSync(join(folder, 'shell.sh'), `#!/bin/sh\ntouch ${ran}\n`, { mode: 0o755 });
     writeFileSync(join(folder, 'main.mjs'), "console.log('the command')");
     const module = new URL('./newer-node.ts', import.meta.url).href;
-    const program = `import { runOnNewerNode } from '${module}'; await runOnNewerNode('${join(folder, 'main.mjs')}', []);`;
+    const preload = new URL('./with-launcher.ts', import.meta.url).href;
+    const program = `import { runOnNewerNode } from '${module}';
+      await runOnNewerNode('${join(folder, 'main.mjs')}', [], new URL('${preload}'));`;
     const own = Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_'));
     const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
       cwd: folder,

@@ -21,12 +21,13 @@ export function isSuitable(version: string): boolean {
   return major > oldestMajor || (major === oldestMajor && minor >= oldestMinor);
 }
 
-/** Ends this process as the command ends. */
-export async function runOnNewerNode(main: string, args: string[]): Promise<void> {
+/** Ends this process as the command ends. `preload` is the URL of with-launcher.ts. */
+export async function runOnNewerNode(main: string, args: string[], preload: URL): Promise<void> {
   const node = findNode();
   if (node === undefined) return;
-  const preload = new URL('./with-launcher.ts', import.meta.url).href;
-  const child = spawn(node, ['--import', preload, main, ...args], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
+  const child = spawn(node, ['--import', preload.href, main, ...args], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
   const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
     child.once('error', reject);

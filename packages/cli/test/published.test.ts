@@ -69,6 +69,12 @@ function run(args: string[], env: Record<string, string> = {}) {
   return { child, output, ended };
 }
 
+/** The files of a bundled package that are loaded by their path, without the extension. */
+const entriesOf = ({ exports, bundle }: (typeof all)[number]['manifest']) =>
+  [...Object.values(exports), ...bundle!.entries]
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => file.replace('./src/', '').replace(/\.ts$/, ''));
+
 test('each package contains what its sources compile to, what it declares to copy, and nothing else', () => {
   for (const [index, { folder, source, manifest }] of all.entries()) {
     const code = globSync('**/*.ts', { cwd: join(source, 'src') })
@@ -81,12 +87,15 @@ test('each package contains what its sources compile to, what it declares to cop
       'LICENSE',
       'README.md',
       'package.json',
-      ...code.flatMap((file) => [`${file}.js`, `${file}.js.map`]),
+      ...(manifest.bundle
+        ? ['THIRD-PARTY-LICENSES.txt', ...entriesOf(manifest).flatMap((file) => [`${file}.js`, `${file}.js.map`])]
+        : code.flatMap((file) => [`${file}.js`, `${file}.js.map`])),
       ...(manifest.exports['.'] ? code.map((file) => `${file}.d.ts`) : []),
       ...data,
     ];
+    const isChunk = (file: string) => manifest.bundle !== undefined && /^chunks\/[\w-]+\.js(\.map)?$/.test(file);
     const copied = (file: string) =>
-      Object.keys(manifest.build ?? {}).some((to) => file === to || file.startsWith(`${to}/`));
+      isChunk(file) || Object.keys(manifest.build ?? {}).some((to) => file === to || file.startsWith(`${to}/`));
     const { files } = packed[index]!;
     expect(files.filter((file) => !copied(file))).toEqual(expected.sort());
     expect(files.filter((file) => /\.test\.|node_modules|(^|\/)\.(env|vite|stamp|cache)/.test(file))).toEqual([]);
@@ -105,11 +114,46 @@ test('no built file refers to a source file, and each source map contains its so
       const text = readFileSync(join(built(folder), file), 'utf8').replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
       expect(text, `${name}/${file}`).not.toMatch(/['"]\.{1,2}\/[^'"]*\.ts['"]/);
       if (!file.endsWith('.js')) continue;
-      const map = JSON.parse(readFileSync(join(built(folder), `${file}.map`), 'utf8')) as { sourcesContent: string[] };
-      expect(map.sourcesContent, `${name}/${file}`).toEqual([expect.any(String)]);
+      const map = JSON.parse(readFileSync(join(built(folder), `${file}.map`), 'utf8')) as Record<string, string[]>;
+      const { sources, sourcesContent } = map;
+      const texts = sourcesContent!.filter((source) => typeof source === 'string');
+      // An entry may have only what it imports from a chunk.
+      expect(texts, `${name}/${file}`).toHaveLength(sources!.length);
     }
   }
 });
+
+test('the service is few files, with the licenses of what others wrote', () => {
+  const bundled = all.filter(({ manifest }) => manifest.bundle !== undefined);
+  expect(bundled.map(({ name }) => name)).toEqual(['@signalbox/server', 'signalbox']);
+  for (const { folder } of bundled) {
+    const licenses = readFileSync(join(built(folder), 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+    expect(licenses).toMatch(/^typebox [\d.]+ \(MIT\)\n\nTypeBox\n\nThe MIT License/);
+  }
+  const loaded = spawnSync(process.execPath, [
+    '--input-type=module',
+    '-e',
+    COUNT,
+    join(installed('@signalbox/server'), 'main.js'),
+  ]);
+  // The server's bundles and chunks; 1,279 files before they were bundled, with those of TypeBox and of the contract.
+  expect(Number(loaded.stdout), `${loaded.stderr}`).toBeLessThan(30);
+});
+
+/** Prints how many files of Signalbox and of TypeBox the import of a file loads. */
+const COUNT = `
+  import { registerHooks } from 'node:module';
+  let loaded = 0;
+  registerHooks({
+    load(url, context, next) {
+      if (/@signalbox\\/|\\/typebox\\//.test(url)) loaded += 1;
+      return next(url, context);
+    },
+  });
+  await import(process.argv[1]);
+  console.log(loaded);
+  process.exit();
+`;
 
 test('every link and picture in the Markdown of a package is in that package', () => {
   const links = all.flatMap(({ folder }) =>
@@ -176,10 +220,11 @@ test('the command runs from its packages: it starts the service, creates a key, 
 
 test('an older Node gives way to a newer one, which ends as the command does and with it', async () => {
   const launch = join(temporary, 'launch.mjs');
-  const module = pathToFileURL(join(installed('signalbox'), 'newer-node.js')).href;
+  const urlOf = (file: string) => pathToFileURL(join(installed('signalbox'), file)).href;
   writeFileSync(
     launch,
-    `import { runOnNewerNode } from '${module}'; await runOnNewerNode(process.argv[2], ['given']);`,
+    `import { runOnNewerNode } from '${urlOf('newer-node.js')}';
+    await runOnNewerNode(process.argv[2], ['given'], new URL('${urlOf('with-launcher.js')}'));`,
   );
   const program = join(temporary, 'program.mjs');
 

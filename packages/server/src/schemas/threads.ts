@@ -4,6 +4,7 @@
 // Waiting organizations take turns, and each has at most one thread at a time: its schemas can't block those of others.
 import { Worker } from 'node:worker_threads';
 import { createFairShare } from '../lib/fair-share.ts';
+import { codeFile } from '../lib/files/code-file.ts';
 import type { Outcome, Task } from './judge.ts';
 
 /** The fewest with which one organization can't block another: the event loop needs the cores too. */
@@ -37,7 +38,7 @@ export async function runInThread(organizationId: string, tasks: readonly Task[]
 
 /** It has no environment variables, and its only output is outcomes. */
 async function start(): Promise<Worker> {
-  const thread = new Worker(new URL('./thread.ts', import.meta.url), {
+  const thread = new Worker(codeFile('schemas/thread'), {
     name: 'schemas',
     env: {},
     execArgv: [],

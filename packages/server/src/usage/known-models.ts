@@ -2,6 +2,7 @@
 // data. scripts/models.ts writes it from published packages; nothing is requested at run time.
 import { readFileSync } from 'node:fs';
 import { isServerOf, type Model, ownProvider } from '@signalbox/contract';
+import { dataFile } from '../lib/files/code-file.ts';
 
 /** In US dollars per million tokens, with at most six decimals. */
 export interface ModelPrice {
@@ -34,7 +35,7 @@ export interface KnownModels {
   models: Readonly<Record<string, KnownModel>>;
 }
 
-export const knownModelsFile = new URL('./known-models.json', import.meta.url);
+export const knownModelsFile = dataFile('usage/known-models.json');
 
 let read: KnownModels | undefined;
 

@@ -10,6 +10,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { dataFile } from '../../lib/files/code-file.ts';
 
 export interface Migration {
   version: number;
@@ -24,7 +25,7 @@ export interface Migration {
   inBatches: boolean;
 }
 
-const MIGRATIONS = fileURLToPath(new URL('../migrations/', import.meta.url));
+const MIGRATIONS = fileURLToPath(dataFile('db/migrations/'));
 const WORKS_WITH = /^-- Works with code of schema version (\d+) and later\.$/m;
 const IN_BATCHES = /^-- Repeated until it changes no row\.$/m;
 const BUILDS_INDEX = /^create (?:unique )?index concurrently (\w+) on [^;]+;?$/;

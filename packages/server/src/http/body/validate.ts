@@ -19,7 +19,7 @@ type Validate = (raw: RawInput) => Record<string, unknown>;
 
 /**
  * The function throws 400, or 404 for a path that can't name anything. It compiles the route's schemas when it is first called: those of
- * all routes take a fifth of a start, and most nodes never get a request for most routes.
+ * all routes take an eighth of a start, and most nodes never get a request for most routes.
  */
 export function validatorOf(route: Route): Validate {
   let validate: Validate | undefined;
