@@ -44,6 +44,9 @@ describe('the rules accept', () => {
     'select s.session_id, exists (select 1 from pending_deliveries d where d.organization_id = $1) as more from sessions s where s.organization_id = $1',
     'update pending_deliveries d set retries = b.n from unnest($2::uuid[]) b(id) where d.organization_id = $1 and d.delivery_id = any($2::uuid[]) and d.delivery_id = b.id',
     'select * from pending_deliveries d left join sessions s on s.organization_id = d.organization_id and s.session_id = d.session_id where d.organization_id = $1 and d.delivery_id = $2',
+    'with found as materialized (select s.organization_id, s.turn from sessions s where s.organization_id = $1 for no key update of s skip locked), i as (insert into segments (organization_id, turn) select d.organization_id, d.turn from found d) update sessions s set turn = 1 from found d where s.organization_id = $1 and s.turn = d.turn',
+    "select set_config('plan_cache_mode', case when current_setting('citus.shard_count', true) is null then 'force_generic_plan' else 'auto' end, true)",
+    "select set_config('enable_seqscan', 'off', true)",
   ])('%s', (text) => {
     expect(problems(text)).toEqual([]);
   });
@@ -183,10 +186,37 @@ describe('the rules find', () => {
       'update pending_deliveries d set retries = 1 where d.organization_id = $1 and d.delivery_id in (select s.delivery_id from sessions s where s.organization_id = $1)',
       'pending_deliveries: joined',
     ],
+    ['a row by its place', 'delete from sessions where organization_id = $1 and ctid = $2', 'ctid'],
+    [
+      'a row by its place in a subquery',
+      'select * from agents a where a.organization_id = $1 and exists (select s.ctid from sessions s where s.organization_id = $1)',
+      'ctid',
+    ],
+    [
+      'a row by its place in a CTE',
+      'with f as (select s.ctid as place from sessions s where s.organization_id = $1) update sessions s set turn = 1 from f where s.organization_id = $1 and s.ctid = f.place',
+      'ctid',
+    ],
+    ['a forced plan', "select set_config('plan_cache_mode', 'force_generic_plan', true)", 'plan_cache_mode'],
+    [
+      'a forced plan beside another setting',
+      "select set_config('a.b', 'c', true), set_config('plan_cache_mode', $1, true)",
+      'plan_cache_mode',
+    ],
+    [
+      'a forced plan for some',
+      "select set_config('plan_cache_mode', case when $1 then 'auto' else 'force_generic_plan' end, true)",
+      'plan_cache_mode',
+    ],
     ['merge', 'merge into agents a using nodes w on true when matched then delete', 'merge'],
     [
       'rows from arrays',
       'insert into agents (organization_id, agent_id) select * from unnest($1::uuid[], $2::uuid[])',
+      'bare arrays',
+    ],
+    [
+      'rows from a CTE of arrays',
+      'with b as (select * from unnest($1::uuid[], $2::uuid[])) insert into agents (organization_id, agent_id) select * from b',
       'bare arrays',
     ],
     [

@@ -18,7 +18,8 @@
 //   - a queue is not joined, nor in a subquery that the planner may turn into a join, unless its rows are given: it is mostly empty, and
 //     so are its statistics, by which a join reads all of it for each row on the other side. A limit or a row lock keeps a subquery
 //     from becoming a join
-//   - rows are inserted from values or from a tenant table, not from bare arrays; values contain no subquery
+//   - rows are inserted from values, from a tenant table or from a CTE that reads one, not from bare arrays; values contain no subquery
+//   - no row is named by its `ctid`, and no plan is forced to be generic on Citus, which refuses both
 import { parseSync } from 'libpg-query';
 import {
   aliasesIn,
@@ -94,7 +95,14 @@ export function problemsOf(
     } else {
       for (const table of crosses) problems.add(`${table}: without an organization`);
     }
-    for (const [kind, value] of kindsIn(stmt)) checkNode(kind, value);
+    const reading = new Set(
+      (find(stmt, 'CommonTableExpr') as Node[])
+        .filter(
+          ({ ctequery }) => (ctequery as Node).SelectStmt && namesIn(ctequery).some((name) => tenantTables.has(name)),
+        )
+        .map(({ ctename }) => ctename),
+    );
+    for (const [kind, value] of kindsIn(stmt)) checkNode(kind, value, reading);
 
     /** Checks one statement or subquery, in which `outer` is visible. `isPart`: the planner may join it with the query around it. */
     function check(node: Node, outer: Scope, isPart = false): void {
@@ -263,7 +271,14 @@ export function problemsOf(
   }
   return [...problems];
 
-  function checkNode(kind: string, value: Node): void {
+  /** `reading`: the names of the common table expressions that read a tenant table. */
+  function checkNode(kind: string, value: Node, reading: ReadonlySet<unknown>): void {
+    if (kind === 'ColumnRef' && columnNames({ ColumnRef: value })?.at(-1) === 'ctid') {
+      problems.add('ctid: name the row by its key');
+    }
+    if (kind === 'FuncCall' && forcesGenericPlan(value)) {
+      problems.add('plan_cache_mode: Citus refuses generic plans; see planForLookups');
+    }
     if (kind === 'MergeStmt') problems.add('merge is not for a sharded database');
     if (kind === 'FuncCall' && ONE_NODE_ONLY.test(functionName(value))) {
       problems.add(`${functionName(value)}: there is one on each node`);
@@ -286,7 +301,7 @@ export function problemsOf(
       if (tenantTables.has(nameOf(value.relation as Node)) && find(list(valuesLists), 'SubLink').length > 0) {
         problems.add('insert … values with a subquery: select it from a tenant table');
       }
-      if (insertsFromArrays(value)) problems.add('insert … select from bare arrays or from a changing CTE');
+      if (insertsFromArrays(value, reading)) problems.add('insert … select from bare arrays or from a changing CTE');
     }
     if (kind === 'UpdateStmt') {
       const comparisons = find(list(value.targetList), 'A_Expr') as Node[];
@@ -305,14 +320,31 @@ export function problemsOf(
     );
   }
 
-  function insertsFromArrays(insert: Node): boolean {
+  /** A `set_config` whose value does not depend on whether Citus is loaded. */
+  function forcesGenericPlan(call: Node): boolean {
+    if (functionName(call) !== 'set_config') return false;
+    const [name, value] = list(call.args).map((part) => constantsIn(part));
+    return name!.includes('plan_cache_mode') && !value!.some((text) => text.startsWith('citus.'));
+  }
+
+  function constantsIn(part: Node): string[] {
+    return (find(part, 'A_Const') as Node[]).map(({ sval }) => String((sval as { sval?: string } | undefined)?.sval));
+  }
+
+  function namesIn(node: unknown): string[] {
+    return (find(node, 'RangeVar') as Node[]).map(nameOf);
+  }
+
+  function insertsFromArrays(insert: Node, reading: ReadonlySet<unknown>): boolean {
     const select = (insert.selectStmt as Node | undefined)?.SelectStmt as Node | undefined;
     const from = list(select?.fromClause);
     if (from.length === 0) return false;
     const ctes = list((insert.withClause as Node | undefined)?.ctes).map((cte) => cte.CommonTableExpr as Node);
     const changing = new Set(ctes.filter((cte) => !(cte.ctequery as Node).SelectStmt).map((cte) => cte.ctename));
-    const names = find(from, 'RangeVar').map((range) => nameOf(range as Node));
-    return names.some((name) => changing.has(name)) || !names.some((name) => tenantTables.has(name));
+    const names = namesIn(from);
+    return (
+      names.some((name) => changing.has(name)) || !names.some((name) => tenantTables.has(name) || reading.has(name))
+    );
   }
 }
 
