@@ -137,6 +137,31 @@ describe('the rules find', () => {
     ['an insert without', 'insert into agents (agent_id) values ($1)', 'agents'],
     ['bare returning', 'update sessions set epoch = 1 where organization_id = $1 returning epoch', 'returning'],
     [
+      'a clock in returning',
+      'insert into agents as a (organization_id) values ($1) returning a.until - clock_timestamp()',
+      'returning: read the clock',
+    ],
+    [
+      'a keyword of the clock in returning',
+      'update agents a set b = 1 where a.organization_id = $1 returning a.until < current_timestamp',
+      'returning: read the clock',
+    ],
+    [
+      'a random value in returning',
+      'delete from agents a where a.organization_id = $1 returning gen_random_uuid()',
+      'returning: read the clock',
+    ],
+    [
+      'a subquery in returning',
+      'insert into agents as a (organization_id) values ($1) returning a.b, exists (select 1 from nodes n) as c',
+      'returning: no subquery',
+    ],
+    [
+      'a subquery in returning of a CTE',
+      'with u as (update agents a set b = 1 where a.organization_id = $1 returning a.b, (select max(n.x) from nodes n) as c) select * from u',
+      'returning: no subquery',
+    ],
+    [
       'a clock in a conflict',
       'insert into agents as a (organization_id) values ($1) on conflict (organization_id) do update set b = 1 where a.until < now()',
       'on conflict',

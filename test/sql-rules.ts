@@ -12,7 +12,7 @@
 //   - a statement across organizations goes through `shards.query` or `shards.execute` (db/shards.ts), which can confine it to the
 //     organizations of a server: confined, it follows the rules above, except the one about arrays. It reads or deletes, and takes no
 //     row locks. So does an exception, which needs the whole installation
-//   - `returning` names columns with their table; neither clock nor random values are compared in `on conflict` or in a `set`
+//   - `returning` names columns with their table, and has no subquery, clock or random value; neither clock nor random values are compared in `on conflict` or in a `set`
 //   - nothing that works on one node only: advisory locks, sequences, `merge`, NOTIFY next to tables
 //   - a DELETE by age has a limit: after a pause, one statement might not delete all old rows before its time-out
 //   - a queue is not joined, nor in a subquery that the planner may turn into a join, unless its rows are given: it is mostly empty, and
@@ -291,6 +291,9 @@ export function problemsOf(
       problems.add('a delete by age needs a limit: see deleteInBatches');
     }
     const { returningClause } = value as { returningClause?: { exprs?: Node[] } };
+    if (isUnstable(returningClause)) problems.add('returning: read the clock by a statement of its own');
+    if (find(returningClause, 'SubLink').length > 0)
+      problems.add('returning: no subquery; read it by a statement of its own');
     for (const column of find(returningClause?.exprs ?? [], 'ColumnRef')) {
       if (list((column as Node).fields).length < 2) problems.add('returning: name the table of each column');
     }

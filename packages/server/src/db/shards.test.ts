@@ -1,6 +1,6 @@
 // Work for many organizations, grouped by the shard of each. The test's database simulates Citus's functions.
 import { channel } from 'node:diagnostics_channel';
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { shardedDb } from '../../test/support/lost-server.ts';
 import { createManualClock } from '../../test/support/manual-clock.ts';
@@ -170,6 +170,16 @@ test('on a healthy sharded database it is a single one as well', async () => {
   expect(rows.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
   expect([covers(newUuid()), isComplete]).toEqual([true, true]);
   expect(asked).toHaveLength(1);
+});
+
+test('jobs with the same name that run at the same time do not stop each other, also when no server is known yet', async () => {
+  await shard();
+  const ids = await organizationsOn('0', '1');
+  const shards = createShards(db);
+  const jobs = ['organization_id', 'name', 'created_at'].map((column) =>
+    shards.query('look', (within) => sql`select ${raw(column)} from organizations where true ${within()}`),
+  );
+  expect((await Promise.all(jobs)).map(({ rows }) => rows.length)).toEqual(jobs.map(() => ids.length));
 });
 
 test('while a server fails or hangs, the others return their rows, and it is retried less and less often', async () => {

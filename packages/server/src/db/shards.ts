@@ -170,11 +170,13 @@ export function createShards(
     if (!(await placement.isSharded())) return [{ result: await send(db, statementOf(everywhere)) }];
     await listNowAndThen();
     const servers = placement.servers();
-    const breakersOfServers = servers.map(({ id }) => breakerFor(what, `on server ${id}`));
+    // By statement too: jobs with the same name may run at the same time, and are not the same attempt.
+    const { text } = statementOf(everywhere);
+    const breakersOfServers = servers.map(({ id }) => breakerFor(what, `on server ${id}: ${text}`));
     let failure: Failure;
     if (breakersOfServers.every((breaker) => breaker.isHealthy)) {
       let result: T | undefined;
-      failure = await breakerFor(what, 'everywhere').run(async () => {
+      failure = await breakerFor(what, `everywhere: ${text}`).run(async () => {
         result = await send(db, statementOf(everywhere));
       }, warnOf(what));
       if (!failure) return [{ result: result! }];

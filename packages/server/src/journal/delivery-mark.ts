@@ -19,10 +19,13 @@ export function deliveryMark(): Sql {
     acknowledged_cursor = case when ${isFirst} then null else s.acknowledged_cursor end`;
 }
 
-/** One row, `id`: the subscription of this environment, or null. */
+/**
+ * One row: `id`, the subscription of this environment, or null, and `organization_id`. A row that is inserted from it takes the
+ * organization from it too: with a parameter, Citus would not know that both rows are on one shard.
+ */
 export function subscriptionOf(organizationId: string, environment: string): Sql {
   return sql`
-    select w.webhook_subscription_id as id from organizations o
+    select o.organization_id, w.webhook_subscription_id as id from organizations o
     left join webhook_subscriptions w on w.organization_id = ${organizationId} and w.environment = ${environment}
     where o.organization_id = ${organizationId}`;
 }

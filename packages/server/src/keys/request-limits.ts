@@ -59,21 +59,24 @@ export function createRequestLimits({ db, clock }: { db: Db; clock: Clock }): Re
   }
 
   async function takeSlice(organizationId: string, keyId: string, limit: number, wanted: number): Promise<Window> {
-    // A new minute would begin a whole minute before it ended, which is now.
-    const isOver = sql`w.ends_at <= excluded.ends_at - ${WINDOW_SECONDS} * interval '1 second'`;
-    // Another node may have begun the minute while this statement waited for the row: after its own `now()`.
-    const untilEnd = sql`w.ends_at - clock_timestamp()`;
-    const [row] = await db.query<{ taken: number; leftMs: number }>(sql`
-      insert into key_request_windows as w (organization_id, key_id, ends_at, taken)
-      values (${organizationId}, ${keyId}, now() + ${WINDOW_SECONDS} * interval '1 second', ${wanted})
-      on conflict (organization_id, key_id) do update set
-        ends_at = case when ${isOver} then excluded.ends_at else w.ends_at end,
-        taken = case when ${isOver} then 0 else w.taken end + excluded.taken
-      returning w.taken::float8 as taken, (extract(epoch from ${untilEnd}) * 1000)::float8 as "leftMs"`);
-    const { taken, leftMs } = row!;
+    const end = sql`now() + ${WINDOW_SECONDS} * interval '1 second'`;
+    const [, [row] = [], [clockRow] = []] = await db.batch<{ taken: number; endsAt: Date; now: Date }>([
+      sql`
+        update key_request_windows w set ends_at = ${end}, taken = 0
+        where w.organization_id = ${organizationId} and w.key_id = ${keyId} and w.ends_at <= now()`,
+      sql`
+        insert into key_request_windows as w (organization_id, key_id, ends_at, taken)
+        values (${organizationId}, ${keyId}, ${end}, ${wanted})
+        on conflict (organization_id, key_id) do update set taken = w.taken + excluded.taken
+        returning w.taken::float8 as taken, w.ends_at as "endsAt"`,
+      // Another node may have begun the minute while these waited for the row: after their `now()`.
+      sql`select clock_timestamp() as now`,
+    ]);
+    const { taken, endsAt } = row!;
+    const leftMs = endsAt.getTime() - clockRow!.now.getTime();
     const before = taken - wanted;
     const left = Math.max(0, Math.min(wanted, limit - before));
-    return { limit, left, untaken: Math.max(0, limit - taken), endsAt: clock.now().getTime() + Math.round(leftMs) };
+    return { limit, left, untaken: Math.max(0, limit - taken), endsAt: clock.now().getTime() + leftMs };
   }
 
   /** Takes slices until no request waits. */

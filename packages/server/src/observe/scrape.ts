@@ -4,7 +4,7 @@
 // results are cached for some seconds, longer if they took long, so any number of scrapers cost one query. If the database does not
 // respond, the scrape still succeeds: `signalbox_database_up` is 0, and the gauges from the database are omitted.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import sql from 'sql-template-tag';
+import sql, { join } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { planForLookups } from '../db/plan-for-lookups.ts';
 import { OVER } from '../lib/aborted.ts';
@@ -157,16 +157,19 @@ async function countAll(db: Db, now: Date): Promise<Counts> {
   const [, , sessions = [], forModel = [], runnable = [], backlog = [], events = []] = await db.batch<unknown>([
     sql`select set_config('statement_timeout', ${String(TIMEOUT_MS)}, true)`,
     planForLookups,
-    sql`
-      select k.status, c.count from unnest(${OPEN}::text[]) k(status)
-      cross join lateral (
-        select count(*)::integer as count from (
-          select 1 from environments e
-          cross join lateral (
-            select 1 from sessions s
-            where s.organization_id = e.organization_id and s.environment = e.name and s.status = k.status
-            order by s.session_id limit ${MOST_COUNTED}) x
-          limit ${MOST_COUNTED}) counted) c`,
+    join(
+      OPEN.map(
+        (status) => sql`
+      select ${status}::text as status, count(*)::integer as count from (
+        select 1 from environments e
+        cross join lateral (
+          select 1 from sessions s
+          where s.organization_id = e.organization_id and s.environment = e.name and s.status = ${status}
+          order by s.session_id limit ${MOST_COUNTED}) x
+        limit ${MOST_COUNTED}) counted`,
+      ),
+      ' union all ',
+    ),
     // Its index has few other sessions: those whose approvals expire, and offered steps.
     sql`
       select count(*) filter (where waiting_for->'error'->>'code' <> 'model_limit_reached')::integer as outage,

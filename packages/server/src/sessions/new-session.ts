@@ -125,7 +125,7 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
           root_session_id, depth, forked_from_session_id, forked_at_turn, left_out, close_on_idle, budget, metadata, end_user_id,
           end_user_name, requesters, delivery_due, delivery_subscription_id, created_at,
           updated_at)
-        select ${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
+        select d.organization_id, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
           ${environment}, ${row.keyId}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.nodeId},
           ${begun ? now : null}, ${row.traceParent}, ${row.parentSessionId},
           ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth},

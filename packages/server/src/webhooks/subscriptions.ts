@@ -98,18 +98,19 @@ export async function createWebhookSubscription(
     };
     const signingSecret = newSigningSecret();
     const sealed = sealSecret(ctx.vault, identity, signingSecret);
-    const [row] = await tx.query<Row>(sql`
-      insert into webhook_subscriptions as w (organization_id, environment, webhook_subscription_id, url, chunk_types, status,
+    const created = await tx.execute(sql`
+      insert into webhook_subscriptions (organization_id, environment, webhook_subscription_id, url, chunk_types, status,
         sealed_secret, secret_version, created_at, updated_at)
       values (${organizationId}, ${identity.environment}, ${identity.webhookSubscriptionId}, ${input.url},
         ${input.chunkTypes ?? [...defaultChunkTypes]}, 'enabled', ${sealed}, ${identity.secretVersion}, ${now}, ${now})
-      on conflict do nothing returning ${columns()}`);
-    if (!row) {
+      on conflict do nothing`);
+    if (created === 0) {
       throw new ApiError(
         'subscription_exists',
         `environment: "${input.environment}" already has a subscription. Change or delete it.`,
       );
     }
+    const row = await lockSubscription(tx, ctx, input.environment);
     await tx.query(
       recordEvent(ctx, now, draft(row, 'created', { url: [null, row.url], chunkTypes: [null, row.chunkTypes] })),
     );

@@ -8,7 +8,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { migrate } from '../../src/db/schema/migrate.ts';
 import { readMigrations } from '../../src/db/schema/migration-files.ts';
 import { distributeOnHost, OperatorError } from '../../src/main.ts';
-import { distributedIn, installFakeCitus } from '../support/fake-citus.ts';
+import { distributedIn, installFakeCitus, withLocalRows } from '../support/fake-citus.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
 
@@ -37,6 +37,7 @@ test('distributes every table with an organization, colocated with `organization
   expect(root).toEqual({ name: 'organizations', colocatedWith: 'none' });
   expect(others.map(({ name }) => name)).toEqual(tables.slice(1));
   expect(new Set(others.map(({ colocatedWith }) => colocatedWith))).toEqual(new Set(['organizations']));
+  expect(await withLocalRows(database.url)).toEqual([]);
   // Run again, it does nothing.
   expect(await distribute()).toEqual([]);
 });
@@ -69,7 +70,7 @@ test('refuses without Citus, without DATABASE_URL, and while a node runs', async
   await distribute();
 });
 
-test('a migration of a sharded database distributes the tables that it creates, in its transaction', async () => {
+test('a migration of a sharded database is sent a command at a time, and distributes the tables that it creates, in its transaction', async () => {
   await installFakeCitus(database.url);
   const directory = await mkdtemp(join(tmpdir(), 'signalbox-migrations-'));
   const known = await readMigrations();
@@ -89,5 +90,6 @@ test('a migration of a sharded database distributes the tables that it creates, 
   await migrate(database.url, log, { directory });
   const names = (await distributedIn(database.url)).map(({ name }) => name);
   expect(names.slice(-2)).toEqual(['things', 'parts']);
+  expect(await withLocalRows(database.url)).toEqual([]);
   await rm(directory, { recursive: true });
 });

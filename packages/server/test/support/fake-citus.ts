@@ -6,7 +6,39 @@ export async function installFakeCitus(url: string): Promise<void> {
   await ask(
     url,
     `create table pg_dist_partition (
-    logicalrelid regclass primary key, partmethod "char" not null, colocated_with text not null)`,
+    logicalrelid regclass primary key, partmethod "char" not null, colocated_with text not null,
+    has_local_rows boolean not null default true)`,
+  );
+  await ask(
+    url,
+    `create function truncate_local_data_after_distributing_table(function_table_name regclass) returns void
+    language plpgsql as $$
+    declare local text;
+    begin
+      if not exists (select 1 from pg_dist_partition where logicalrelid = function_table_name) then
+        raise exception 'supplied parameter is not a distributed relation';
+      end if;
+      select k.conrelid::regclass into local from pg_constraint k
+        where k.confrelid = function_table_name and k.contype = 'f'
+          and not exists (select 1 from pg_dist_partition d where d.logicalrelid = k.conrelid) limit 1;
+      if local is not null then
+        raise exception 'cannot truncate a table referenced in a foreign key constraint by a local table: %', local;
+      end if;
+      update pg_dist_partition set has_local_rows = false where logicalrelid = function_table_name;
+    end $$`,
+  );
+  await ask(
+    url,
+    `create function refuse_several_commands() returns event_trigger language plpgsql as $$
+    begin
+      if current_query() ~ ';\\s*\\S' and exists (select 1 from pg_dist_partition) then
+        raise exception 'cannot insert multiple commands into a prepared statement';
+      end if;
+    end $$`,
+  );
+  await ask(
+    url,
+    `create event trigger refuse_several_commands on ddl_command_start execute function refuse_several_commands()`,
   );
   await ask(
     url,
@@ -34,6 +66,11 @@ export async function installFakeCitus(url: string): Promise<void> {
       insert into pg_dist_partition values (table_name, 'h', colocate_with);
     end $$`,
   );
+}
+
+/** The distributed tables whose rows from before are still on the coordinator too. */
+export async function withLocalRows(url: string): Promise<unknown[]> {
+  return ask(url, 'select logicalrelid::text from pg_dist_partition where has_local_rows');
 }
 
 /** The distributed tables in the order of their distribution, each with the table that it is colocated with. */

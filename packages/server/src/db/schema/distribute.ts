@@ -37,6 +37,9 @@ export async function distribute(ask: Ask): Promise<string[]> {
       sql`select create_distributed_table(${table}::text::regclass, 'organization_id', colocate_with => ${place})`,
     );
   }
+  // Their rows were copied to the shards. Without this, the originals stay on the coordinator, where nothing reads or erases them.
+  for (const table of missing)
+    await ask(sql`select truncate_local_data_after_distributing_table(${table}::text::regclass)`);
   const left = await undistributed(ask);
   if (left.length > 0) throw new Error(`Not distributed: ${left.map(({ name }) => name).join(', ')}`);
   return missing;

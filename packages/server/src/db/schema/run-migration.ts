@@ -15,6 +15,7 @@ import { version as release } from '../../lib/version.ts';
 import type { Queryable } from '../db.ts';
 import { type Ask, distribute, isDistributed } from './distribute.ts';
 import type { Migration } from './migration-files.ts';
+import { commandsOf } from './sql-commands.ts';
 
 export interface MigrateLog {
   info(fields: object, message: string): void;
@@ -50,10 +51,14 @@ async function runScript(client: Client, migration: Migration): Promise<boolean>
       await client.query('rollback');
       return false;
     }
-    await client.query(migration.text);
-    // On a sharded database, the new tables are sharded too.
     const ask: Ask = async (statement) => (await client.query(statement.text, [...statement.values])).rows;
-    if (await isDistributed(ask)) await distribute(ask);
+    if (await isDistributed(ask)) {
+      for (const command of commandsOf(migration.text)) await client.query(command);
+      // The new tables are sharded too.
+      await distribute(ask);
+    } else {
+      await client.query(migration.text);
+    }
     await client.query('commit');
     return true;
   } catch (error) {

@@ -221,10 +221,14 @@ async function isThere(connection: BulkConnection, table: string): Promise<boole
 async function checkNodes(connection: BulkConnection) {
   if (!(await isThere(connection, 'nodes'))) return skipped('the service was never started on this database');
   const [found] = await connection.query<{ alive: string; waiting: string; seconds: number | null }>(`
+    -- Where the database is sharded, a subquery of sessions that refers to a node is refused.
+    with workers as materialized (
+      select s.node_id from sessions s
+      where s.queue is not null and s.node_id = any(array(select n.node_id from nodes n where n.lease_expires_at > now())))
     select
       (select count(*) from nodes n where n.lease_expires_at > now()
-        and not exists (select from sessions s where s.node_id = n.node_id and s.queue is not null)) as alive,
-      (select count(*) from (select from sessions where node_id is null and queue is null and status = 'running'
+        and n.node_id not in (select w.node_id from workers w)) as alive,
+      (select count(*) from (select 1 from sessions where node_id is null and queue is null and status = 'running'
         and runnable_at < now() - interval '30 seconds' limit 10000) w) as waiting,
       (select extract(epoch from now() - min(runnable_at))::int from sessions
         where node_id is null and queue is null and status = 'running') as seconds`);
