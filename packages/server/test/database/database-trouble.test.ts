@@ -43,6 +43,11 @@ async function processesOf(dataDir: string): Promise<number[]> {
   return found;
 }
 
+/** The server is the first: it may then find that another one has ended. */
+function resume(pids: readonly number[]): void {
+  for (const pid of pids.filter(isPostgresAlive)) process.kill(pid, 'SIGCONT');
+}
+
 async function crash({ dataDir, process: started }: typeof primary): Promise<void> {
   started.child.kill('SIGKILL');
   const pid = await serverPidOf(dataDir);
@@ -130,7 +135,7 @@ test('while the database is suspended requests get a 503, and it is used again w
     expect(await Promise.all([post(), post(), post()])).toEqual([503, 503, 503]);
     await expect.poll(ready).toBe(503);
   } finally {
-    for (const pid of stopped) process.kill(pid, 'SIGCONT');
+    resume(stopped);
   }
   await untilWritten(async () => {});
   await expect.poll(ready).toBe(200);
@@ -157,7 +162,7 @@ test('a request of a known caller waits once for a database that hangs, not once
     expect([answer.status, lookUps]).toEqual([503, []]);
   } finally {
     channel('signalbox.statement').unsubscribe(onStatement);
-    for (const pid of stopped) process.kill(pid, 'SIGCONT');
+    resume(stopped);
   }
   await untilWritten(async () => {});
 });
