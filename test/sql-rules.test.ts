@@ -280,6 +280,19 @@ test('a statement across organizations goes through db/shards.ts, which can conf
   expect(problemsOf(whole, { tenantTables, tables }, exceptions, 'everywhere')).toHaveLength(1);
 });
 
+test.each([
+  ['a function', 'from unnest($1::text[]) k(status)'],
+  ['a union', "from (select s.status from sessions s union all select 'a') k"],
+  ['values', "from (values ('a'), ('b')) k(status)"],
+])('a statement across organizations has no lateral subquery for each row of %s', (_, from) => {
+  const text = `select k.status ${from} cross join lateral (select 1 from sessions s where s.status = k.status limit 1) x`;
+  expect(problemsOf(text, { tenantTables, tables }, [], 'everywhere').join()).toContain(
+    'a lateral subquery for each row',
+  );
+  const ofOne = text.replace('where s.', 'where s.organization_id = $2 and s.');
+  expect(problems(ofOne).join()).not.toContain('lateral');
+});
+
 test('every key of the schema begins with the organization, and every table except four and those of people has one', () => {
   const { tables, tenantTables, wrongKeys } = schemaOf(
     readFileSync(new URL('../packages/server/schema.sql', import.meta.url), 'utf8'),

@@ -12,6 +12,7 @@
 //   - a statement across organizations goes through `shards.query` or `shards.execute` (db/shards.ts), which can confine it to the
 //     organizations of a server: confined, it follows the rules above, except the one about arrays. It reads or deletes, and takes no
 //     row locks. So does an exception, which needs the whole installation
+//   - a statement across organizations has no lateral subquery for each row of a union, of `values` or of a function
 //   - `returning` names columns with their table, and has no subquery, clock or random value; neither clock nor random values are compared in `on conflict` or in a `set`
 //   - nothing that works on one node only: advisory locks, sequences, `merge`, NOTIFY next to tables
 //   - a DELETE by age has a limit: after a pause, one statement might not delete all old rows before its time-out
@@ -92,6 +93,7 @@ export function problemsOf(
       if (exception && across) problems.add(`is sent by db/shards.ts and needs no exception: ${exception.reason}`);
       if (find(stmt, 'lockingClause').length > 0) problems.add(`${what} must not lock rows`);
       if (find(stmt, 'UpdateStmt').length > 0) problems.add(`${what} must not update rows`);
+      for (const select of find(stmt, 'SelectStmt')) checkPushDown(select as Node);
     } else {
       for (const table of crosses) problems.add(`${table}: without an organization`);
     }
@@ -270,6 +272,25 @@ export function problemsOf(
     }
   }
   return [...problems];
+
+  /** What Citus can't send to every shard: a lateral subquery of a tenant table for each row of a union, of `values` or of a function. */
+  function checkPushDown(select: Node): void {
+    const sides = (item: Node): Node[] => {
+      const [kind, value] = kindOf(item);
+      return kind === 'JoinExpr' ? [value.larg, value.rarg].flatMap((side) => sides(side as Node)) : [item];
+    };
+    const items = list(select.fromClause).flatMap(sides).map(kindOf);
+    const laterals = items.filter(([kind, value]) => kind === 'RangeSubselect' && value.lateral === true);
+    if (!laterals.some(([, value]) => namesIn(value).some((name) => tenantTables.has(name)))) return;
+    const isRows = ([kind, value]: [string, Node]) => {
+      if (kind !== 'RangeSubselect') return kind === 'RangeFunction';
+      const { op, valuesLists } = (value.subquery as Node).SelectStmt as Node;
+      return op !== 'SETOP_NONE' || valuesLists !== undefined;
+    };
+    if (items.some(isRows)) {
+      problems.add('a lateral subquery for each row of a union or a function: read them by separate subqueries');
+    }
+  }
 
   /** `reading`: the names of the common table expressions that read a tenant table. */
   function checkNode(kind: string, value: Node, reading: ReadonlySet<unknown>): void {

@@ -23,17 +23,18 @@ interface Subscription {
  * each subscription, it looks at the oldest delivery, and at the next subscription that something is left of.
  */
 export function hasOldDeliveries(organizationId: Sql, before: Date, within: Within): Sql {
-  const isLeftOf = (next: Sql) =>
-    areThere(sql`
-      from (
-        select w.organization_id, w.webhook_subscription_id as id from webhook_subscriptions w
-        where w.organization_id = ${organizationId} ${within(sql`w.organization_id`)}
-        union all select ${organizationId}, ${BEFORE_ALL}::uuid) k
-      cross join lateral (${next} limit 1) next
-      where not exists (
-        select 1 from webhook_subscriptions w
-        where w.organization_id = ${organizationId} and w.webhook_subscription_id = next.id
-          ${within(sql`w.organization_id`)})`);
+  // After each subscription, and after none: Citus refuses a union of the two.
+  const isLeftOf = (nextAfter: (id: Sql) => Sql) => {
+    const isDeleted = sql`not exists (
+      select 1 from webhook_subscriptions w
+      where w.organization_id = ${organizationId} and w.webhook_subscription_id = next.id ${within(sql`w.organization_id`)})`;
+    const first = areThere(sql`from (${nextAfter(sql`${BEFORE_ALL}::uuid`)} limit 1) next where ${isDeleted}`);
+    const later = areThere(sql`
+      from webhook_subscriptions k
+      cross join lateral (${nextAfter(sql`k.webhook_subscription_id`)} limit 1) next
+      where k.organization_id = ${organizationId} ${within(sql`k.organization_id`)} and ${isDeleted}`);
+    return sql`${first} or ${later}`;
+  };
   const ofSubscriptions = areThere(sql`
     from webhook_subscriptions w
     cross join lateral (
@@ -43,19 +44,25 @@ export function hasOldDeliveries(organizationId: Sql, before: Date, within: With
       order by d.delivery_id limit 1) oldest
     where w.organization_id = ${organizationId} and oldest.delivery_id < ${firstUuidOf(before)}
       ${within(sql`w.organization_id`)}`);
-  const deliveries = isLeftOf(sql`
+  const deliveries = isLeftOf(
+    (id) => sql`
     select d.webhook_subscription_id as id from webhook_deliveries d
-    where d.organization_id = k.organization_id and d.webhook_subscription_id > k.id ${within(sql`d.organization_id`)}
-    order by d.webhook_subscription_id`);
-  const sessions = isLeftOf(sql`
+    where d.organization_id = ${organizationId} and d.webhook_subscription_id > ${id} ${within(sql`d.organization_id`)}
+    order by d.webhook_subscription_id`,
+  );
+  const sessions = isLeftOf(
+    (id) => sql`
     select s.delivery_subscription_id as id from sessions s
-    where s.organization_id = k.organization_id and s.delivery_due and s.delivery_subscription_id > k.id
+    where s.organization_id = ${organizationId} and s.delivery_due and s.delivery_subscription_id > ${id}
       ${within(sql`s.organization_id`)}
-    order by s.delivery_subscription_id`);
-  const pending = isLeftOf(sql`
+    order by s.delivery_subscription_id`,
+  );
+  const pending = isLeftOf(
+    (id) => sql`
     select d.webhook_subscription_id as id from pending_deliveries d
-    where d.organization_id = k.organization_id and d.webhook_subscription_id > k.id ${within(sql`d.organization_id`)}
-    order by d.webhook_subscription_id`);
+    where d.organization_id = ${organizationId} and d.webhook_subscription_id > ${id} ${within(sql`d.organization_id`)}
+    order by d.webhook_subscription_id`,
+  );
   return sql`${ofSubscriptions} or ${deliveries} or ${sessions} or ${pending}`;
 }
 

@@ -28,19 +28,18 @@ interface RetentionRule {
  * the session that ended first. Deleted environments have no limit of their own: `keptDays` applies to them.
  */
 export function hasOldSessions(organizationId: Sql, keptDays: number | undefined, now: Date, within: Within): Sql {
-  const ofDeletedEnvironments = areThere(sql`
-    from (
-      select e.organization_id, e.name from environments e
-      where e.organization_id = ${organizationId} ${within(sql`e.organization_id`)}
-      union all select ${organizationId}, '') k
-    cross join lateral (
-      select s.environment from sessions s
-      where s.organization_id = k.organization_id and s.ended_at is not null and s.root_session_id is null
-        and s.environment > k.name ${within(sql`s.organization_id`)}
-      order by s.environment limit 1) next
-    where not exists (
-      select 1 from environments x
-      where x.organization_id = ${organizationId} and x.name = next.environment ${within(sql`x.organization_id`)})`);
+  const nextAfter = (name: Sql) => sql`
+    select s.environment from sessions s
+    where s.organization_id = ${organizationId} and s.ended_at is not null and s.root_session_id is null
+      and s.environment > ${name} ${within(sql`s.organization_id`)}
+    order by s.environment limit 1`;
+  const isDeleted = sql`not exists (
+    select 1 from environments x
+    where x.organization_id = ${organizationId} and x.name = next.environment ${within(sql`x.organization_id`)})`;
+  // The first environment with sessions, and the next after each that exists. Citus refuses a union of the two.
+  const ofDeletedEnvironments = sql`${areThere(sql`from (${nextAfter(sql`''`)}) next where ${isDeleted}`)} or ${areThere(sql`
+    from environments k cross join lateral (${nextAfter(sql`k.name`)}) next
+    where k.organization_id = ${organizationId} ${within(sql`k.organization_id`)} and ${isDeleted}`)}`;
   const ofEnvironments = areThere(sql`
     from environments e
     cross join lateral (
