@@ -344,11 +344,12 @@ export function problemsOf(
     );
   }
 
-  /** A `set_config` whose value does not depend on whether Citus is loaded. */
+  /** A `set_config` whose value may be a generic plan, and does not depend on whether Citus is loaded. */
   function forcesGenericPlan(call: Node): boolean {
     if (functionName(call) !== 'set_config') return false;
     const [name, value] = list(call.args).map((part) => constantsIn(part));
-    return name!.includes('plan_cache_mode') && !value!.some((text) => text.startsWith('citus.'));
+    const isSafe = value!.join() === 'force_custom_plan' || value!.some((text) => text.startsWith('citus.'));
+    return name!.includes('plan_cache_mode') && !isSafe;
   }
 
   function constantsIn(part: Node): string[] {
