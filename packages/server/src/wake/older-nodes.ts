@@ -1,4 +1,4 @@
-// Whether a node of release 0.1 listens. It hears only the channel of all nodes and follows none, so while one is there,
+// Whether a node of release 0.1 listens. It listens only to the channel of all nodes and follows none, so while one is there,
 // every hint goes to that channel. It is found by its connection, whose last statement is the LISTEN: a node that only serves the API
 // has no row anywhere.
 import sql from 'sql-template-tag';
