@@ -4,14 +4,12 @@ import type { WebhookAttempt } from '@signalbox/contract';
 import type { OrganizationEgress } from '../egress/egress.ts';
 import type { EgressErrorKind } from '../egress/errors.ts';
 import { EgressError } from '../egress/errors.ts';
-import { formatCursor } from '../journal/cursor.ts';
 import { formatId } from '../lib/ids.ts';
 import { storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
 import { errorOfStatus, retryAfterMs, type Verdict, verdictOf } from './back-off.ts';
-import type { Delivery } from './delivery.ts';
-import { type Assignment, activeSecrets } from './destinations/assignments.ts';
 import { headersOf, type SigningSecret } from './destinations/signing.ts';
+import { activeSecrets, type Target } from './destinations/target.ts';
 import { type StoredAttempt, storedHeaders } from './stored-attempt.ts';
 
 /** How an attempt at a delivery ended. */
@@ -34,8 +32,12 @@ export interface AttemptOptions {
   signal: AbortSignal;
   /** The time limit of a POST; 15 s by default. */
   timeoutMs?: number;
+  /** What the trace says about the target. */
+  attributes: Readonly<Record<string, string | undefined>>;
   /** The parent in the trace of the session's turn. */
   traceParent?: string | null;
+  /** Called after each POST. */
+  onAttempt?: (attempt: { verdict: Verdict; durationMs: number }) => void;
 }
 
 /** Until the status. */
@@ -45,30 +47,36 @@ const BODY_MS = 2_000;
 const MAX_RESPONSE_BYTES = 16 * 1024;
 const STORED_RESPONSE_BYTES = 4 * 1024;
 
-/** What the headers of an attempt say about its delivery. */
-export interface OutgoingDelivery extends Pick<Delivery, 'deliveryId' | 'to' | 'previousCursor' | 'attemptCount'> {
-  /** Null for a test delivery. */
+/** What the headers and the log lines of an attempt say about its delivery. */
+export interface OutgoingDelivery {
+  /** `whd_…`. */
+  deliveryId: string;
+  /** `ses_…`; null if it is about no session, as a test delivery. */
   sessionId: string | null;
+  /** The end of what it contains. */
+  cursor: string;
+  previousCursor: string;
+  /** The number of attempts before. */
+  attemptCount: number;
 }
 
-/** `egress` is that of the subscription's organization. */
-export interface AttemptPlatform extends Pick<Platform, 'clock' | 'log' | 'metrics' | 'analytics' | 'tracing'> {
+/** `egress` is that of the target's organization. */
+export interface AttemptPlatform extends Pick<Platform, 'clock' | 'log' | 'metrics' | 'tracing'> {
   readonly egress: Pick<OrganizationEgress, 'request'>;
 }
 
-/** Resolves however the attempt ends. The lines of `log` must name the subscription. */
+/** Resolves however the attempt ends. The lines of `log` must name the target. */
 export async function attemptDelivery(
-  { clock, egress, log, metrics, analytics, tracing }: AttemptPlatform,
-  assignment: Assignment,
+  { clock, egress, log, metrics, tracing }: AttemptPlatform,
+  target: Target,
   delivery: OutgoingDelivery,
   body: Buffer,
-  { version, preferredVersion, signal, timeoutMs = TIMEOUT_MS, traceParent }: AttemptOptions,
+  { version, preferredVersion, signal, timeoutMs = TIMEOUT_MS, attributes, traceParent, onAttempt }: AttemptOptions,
 ): Promise<AttemptResult> {
-  const secrets = activeSecrets(assignment, clock.now());
+  const secrets = activeSecrets(target, clock.now());
   const preferred = secrets.find((secret) => secret.version === preferredVersion) ?? secrets[0];
   const signers = [preferred, ...secrets.filter((secret) => secret !== preferred)];
-  const sessionId = delivery.sessionId === null ? null : formatId('ses', delivery.sessionId);
-  const deliveryId = formatId('whd', delivery.deliveryId);
+  const { deliveryId, sessionId, cursor } = delivery;
   const attempts: StoredAttempt[] = [];
 
   async function post(signer: SigningSecret): Promise<Omit<AttemptResult, 'attempts'> | undefined> {
@@ -85,7 +93,7 @@ export async function attemptDelivery(
       now: at,
       signer,
       // A secret that expires between the two POSTs must not sign the second.
-      secrets: activeSecrets(assignment, at),
+      secrets: activeSecrets(target, at),
       version,
     });
     const took = metrics.attemptSeconds.startTimer();
@@ -96,16 +104,15 @@ export async function attemptDelivery(
         'http.request.method': 'POST',
         'http.request.resend_count': attempt - 1,
         'gen_ai.conversation.id': sessionId ?? undefined,
-        'signalbox.organization.id': formatId('org', assignment.organizationId),
-        'signalbox.environment': assignment.environment,
-        'signalbox.webhook_subscription.id': formatId('whs', assignment.webhookSubscriptionId),
+        'signalbox.organization.id': formatId('org', target.organizationId),
         'signalbox.webhook_delivery.id': deliveryId,
+        ...attributes,
       },
       traceParent,
     );
     try {
       const response = await egress.request({
-        url: assignment.url,
+        url: target.url,
         method: 'POST',
         headers,
         body,
@@ -131,18 +138,10 @@ export async function attemptDelivery(
     attempts.push({ attempt, at: at.toISOString(), durationMs, ...result, secretVersion: signer.version, sent });
     const { status, error } = result;
     took();
-    if (sessionId !== null) {
-      analytics.count(
-        assignment,
-        'webhookAttempts',
-        ...(verdict === 'accepted' ? [] : ['webhookAttemptsFailed' as const]),
-      );
-      analytics.observe(assignment, 'webhookMs', durationMs);
-    }
+    onAttempt?.({ verdict, durationMs });
     metrics.attempts.inc({ outcome: verdict === 'failed' ? (error ?? verdict) : verdict });
     span?.end({ 'http.response.status_code': status ?? undefined }, error ?? undefined);
     const secretVersion = signer.version;
-    const cursor = formatCursor(delivery.to);
     log.info({ sessionId, deliveryId, cursor, attempt, status, error, durationMs, secretVersion }, 'delivery attempt');
     return { verdict, secretVersion: signer.version, retryAfterMs: wait };
   }
@@ -153,7 +152,7 @@ export async function attemptDelivery(
     retryAfterMs: 0,
   };
   for (const signer of signers) {
-    if (!activeSecrets(assignment, clock.now()).includes(signer)) continue;
+    if (!activeSecrets(target, clock.now()).includes(signer)) continue;
     const posted = await post(signer);
     if (!posted) break;
     outcome = posted;

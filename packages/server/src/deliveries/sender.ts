@@ -14,6 +14,7 @@ import type { Hints } from '../wake/hints.ts';
 import type { Assignment } from './destinations/assignments.ts';
 import { DestinationHealth } from './destinations/destination-health.ts';
 import { beforeAllSessions, type DuePage, PAGE_SIZE, type ScanPosition } from './destinations/due-sessions.ts';
+import { subscriptionHealth } from './destinations/subscription-changes.ts';
 import { MAX_RECOVERING, rewindDeliveries } from './rewind.ts';
 import { type LoopOptions, type LoopPlatform, type SenderContext, SessionLoop } from './session-loop.ts';
 import { leaveLong, type SessionWork } from './session-work.ts';
@@ -52,7 +53,7 @@ export class Sender implements SenderContext {
   /** Sessions that were rewound and have not caught up. */
   readonly #recovering = new Set<string>();
   #isRecovering = false;
-  readonly health: DestinationHealth;
+  readonly health: DestinationHealth<Assignment>;
   #reported: unknown;
   #drained: (() => void) | undefined;
 
@@ -64,7 +65,7 @@ export class Sender implements SenderContext {
     this.#platform = { ...platform, log, egress: egressFor(assignment, platform) };
     this.#assignment = assignment;
     this.#options = options;
-    this.health = new DestinationHealth(this.#platform, assignment);
+    this.health = new DestinationHealth(this.#platform, assignment, subscriptionHealth);
     this.#loop = new SessionLoop(this.#platform, this, options);
   }
 

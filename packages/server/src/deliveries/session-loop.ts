@@ -21,6 +21,7 @@ import type { Assignment } from './destinations/assignments.ts';
 import type { DestinationHealth } from './destinations/destination-health.ts';
 import { disableSubscription } from './destinations/subscription-changes.ts';
 import { JournalTail } from './journal-tail.ts';
+import { attributesOf, outgoing } from './outgoing.ts';
 import {
   type AdvanceInput,
   advanceMany,
@@ -34,7 +35,7 @@ import {
 import { finishRedelivery, readRedelivery } from './redeliveries.ts';
 import { leaveLong, type SessionWork } from './session-work.ts';
 
-export type LoopPlatform = AttemptPlatform & Pick<Platform, 'db'>;
+export type LoopPlatform = AttemptPlatform & Pick<Platform, 'db' | 'analytics'>;
 
 export interface LoopOptions {
   /** The version of the service, for `User-Agent`. */
@@ -57,7 +58,7 @@ export interface SenderContext {
   readonly isActive: boolean;
   /** Aborted when nothing more may be sent. */
   readonly halted: AbortSignal;
-  readonly health: DestinationHealth;
+  readonly health: DestinationHealth<Assignment>;
   /** A loop has a slot except while it waits for more text. */
   readonly slots: Semaphore;
   maySend(sessionId: string, work: SessionWork): boolean;
@@ -156,10 +157,17 @@ export class SessionLoop {
     body: Buffer,
     traceParent: string | null,
   ): Promise<AttemptResult> {
-    return attemptDelivery(this.#platform, assignment, delivery, body, {
+    return attemptDelivery(this.#platform, assignment, outgoing(delivery), body, {
       ...this.#options,
       preferredVersion: this.#sender.health.preferredVersion(),
+      attributes: attributesOf(assignment),
       traceParent,
+      onAttempt: ({ verdict, durationMs }) => {
+        const { analytics } = this.#platform;
+        const failed = verdict === 'accepted' ? [] : ['webhookAttemptsFailed' as const];
+        analytics.count(assignment, 'webhookAttempts', ...failed);
+        analytics.observe(assignment, 'webhookMs', durationMs);
+      },
     });
   }
 
@@ -206,7 +214,7 @@ export class SessionLoop {
     const { verdict, retryAfterMs } = outcome;
     const { error = null, status = null } = outcome.attempts.at(-1) ?? {};
     const isDisabled =
-      (await this.#sender.health.failed(assignment, { sessionId, at, isProbe, retryAfterMs, error, status })) ||
+      (await this.#sender.health.failed(assignment, { lane: sessionId, at, isProbe, retryAfterMs, error, status })) ||
       (verdict === 'gone' && (await disableSubscription(db, assignment, 'gone', at)));
     if (isDisabled) {
       this.#sender.halt();

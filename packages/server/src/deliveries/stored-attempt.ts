@@ -1,8 +1,7 @@
 // An attempt as stored in the row of its delivery: of its headers only those that can't be derived from the rest. The size matters
 // because the row of a delivery is written twice.
 import { deliveryHeaders, standardHeaders, type WebhookAttempt } from '@signalbox/contract';
-import { formatId } from '../lib/ids.ts';
-import type { Delivery } from './delivery.ts';
+import type { OutgoingDelivery } from './attempt.ts';
 import { headersWith, type Signatures } from './destinations/signing.ts';
 
 export interface StoredAttempt extends Omit<WebhookAttempt, 'requestHeaders'> {
@@ -33,12 +32,12 @@ export function parseAttempt(text: string): StoredAttempt {
 
 /** An attempt as the API shows it, with the headers as they were sent. */
 export function viewAttempt(
-  { deliveryId, previousCursor }: Pick<Delivery, 'deliveryId' | 'previousCursor'>,
+  { deliveryId, previousCursor }: Pick<OutgoingDelivery, 'deliveryId' | 'previousCursor'>,
   { sent, ...attempt }: StoredAttempt,
 ): WebhookAttempt {
   const requestHeaders = headersWith(
     {
-      deliveryId: formatId('whd', deliveryId),
+      deliveryId,
       attempt: attempt.attempt,
       previousCursor,
       now: new Date(attempt.at),

@@ -11,7 +11,8 @@ import type { OrganizationEgress } from '../egress/egress.ts';
 import type { EgressRequest, EgressResponse } from '../egress/exchange.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import { type Assignment, activeSecrets, readAssignment } from './destinations/assignments.ts';
+import { type Assignment, readAssignment } from './destinations/assignments.ts';
+import { activeSecrets } from './destinations/target.ts';
 
 const KEPT = 100;
 // The size of a delivery, unless a single chunk is larger.

@@ -68,7 +68,9 @@ export async function getDelivery(ctx: Context, input: Input<'getDelivery'>): Pr
       and d.delivery_id = ${uuidOf('whd', input.deliveryId)}`;
   const [row] = await ctx.db.query<DetailRow>(sql`${one(pending)} union all ${one(finished)}`);
   if (!row) throw notFound('delivery');
-  const attempts = row.attempts.map((text) => viewAttempt(row, parseAttempt(text)));
+  const attempts = row.attempts.map((text) =>
+    viewAttempt({ ...row, deliveryId: input.deliveryId }, parseAttempt(text)),
+  );
   const requestBody = await requestBodyOf(ctx, input.env, row);
   return { webhookDelivery: { ...viewDelivery(row, input.env), attempts, requestBody } };
 }

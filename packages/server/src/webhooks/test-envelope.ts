@@ -4,6 +4,7 @@ import type { Envelope, Input, Result } from '@signalbox/contract';
 import { attemptDelivery } from '../deliveries/attempt.ts';
 import { readAssignment } from '../deliveries/destinations/assignments.ts';
 import { confirmSecret } from '../deliveries/destinations/subscription-changes.ts';
+import { attributesOf, outgoing } from '../deliveries/outgoing.ts';
 import { viewAttempt } from '../deliveries/stored-attempt.ts';
 import { egressFor } from '../deliveries/test-receiver.ts';
 import { formatCursor } from '../journal/cursor.ts';
@@ -29,13 +30,18 @@ export async function testWebhookSubscription(
     timestamp: ctx.clock.now().toISOString(),
     chunks: [{ type: 'session.status', status: 'idle', waitingFor: null, ...to }],
   };
-  const delivery = { deliveryId: newUuid(), sessionId: null, to, previousCursor: '', attemptCount: 0 };
+  const delivery = outgoing({ deliveryId: newUuid(), sessionId: null, to, previousCursor: '', attemptCount: 0 });
   const { verdict, attempts, secretVersion } = await attemptDelivery(
     { ...ctx, egress: egressFor(assignment, ctx) },
     assignment,
     delivery,
     Buffer.from(JSON.stringify(envelope)),
-    { version, preferredVersion: undefined, signal: ctx.signal ?? new AbortController().signal },
+    {
+      version,
+      preferredVersion: undefined,
+      attributes: attributesOf(assignment),
+      signal: ctx.signal ?? new AbortController().signal,
+    },
   );
   if (verdict === 'accepted') await confirmSecret(ctx.db, assignment, secretVersion, ctx.clock.now());
   // There are two attempts if the first was refused and another secret is valid; the last one counts.

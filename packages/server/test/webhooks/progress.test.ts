@@ -10,6 +10,7 @@ import {
   isAnyUnassigned,
 } from '../../src/deliveries/destinations/assignments.ts';
 import { DestinationHealth } from '../../src/deliveries/destinations/destination-health.ts';
+import { subscriptionHealth } from '../../src/deliveries/destinations/subscription-changes.ts';
 import {
   type AdvanceInput,
   advanceMany,
@@ -274,7 +275,7 @@ test('an acknowledgement waits for the statement in progress, and is combined wi
     assignment,
     isActive: true,
     halted: new AbortController().signal,
-    health: new DestinationHealth(world.platform, assignment),
+    health: new DestinationHealth(world.platform, assignment, subscriptionHealth),
     slots: new Semaphore(2),
     maySend: () => true,
     halt() {},

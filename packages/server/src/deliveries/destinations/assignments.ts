@@ -8,26 +8,16 @@ import type { Found } from '../../db/shards.ts';
 import { formatId } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
 import type { Vault } from '../../vault/vault.ts';
-import type { Health } from './health-rules.ts';
-import { type SigningSecret, signingSecret } from './signing.ts';
+import type { Watched } from './destination-health.ts';
+import { signingSecret } from './signing.ts';
 import { openSecret } from './signing-secret.ts';
+import type { Target } from './target.ts';
 
 /** A subscription as the node it is assigned to knows it. */
-export interface Assignment {
-  organizationId: string;
+export interface Assignment extends Target, Watched {
   environment: string;
   webhookSubscriptionId: string;
-  epoch: number;
-  url: string;
   chunkTypes: readonly ChunkType[];
-  secret: SigningSecret;
-  /** During the grace period of a rotation deliveries are signed with this secret too. */
-  previous: { secret: SigningSecret; expiresAt: Date } | undefined;
-  confirmedSecretVersion: number | null;
-  /** As last written to the database. */
-  health: Health;
-  /** Whether the event about the lasting failure was recorded. */
-  isDegraded: boolean;
 }
 
 /** A subscription that is assigned to this node, or that the node may claim. */
@@ -184,12 +174,6 @@ export function sameSubscription({ organizationId, environment, webhookSubscript
     and webhook_subscription_id = ${webhookSubscriptionId}`;
 }
 
-/** All secrets to sign with now, the newest first. */
-export function activeSecrets(assignment: Assignment, now: Date): [SigningSecret, ...SigningSecret[]] {
-  const { secret, previous } = assignment;
-  return previous && previous.expiresAt > now ? [secret, previous.secret] : [secret];
-}
-
 function columns(): Sql {
   return sql`w.organization_id as "organizationId", w.environment, w.webhook_subscription_id as "webhookSubscriptionId",
     w.epoch, w.url, w.chunk_types as "chunkTypes", w.sealed_secret as "sealedSecret", w.secret_version as "secretVersion",
@@ -212,6 +196,6 @@ function assignmentOf(vault: Vault, row: Row): Assignment {
       previousSealedSecret && previousSecretExpiresAt
         ? { secret: open(secretVersion - 1, previousSealedSecret), expiresAt: previousSecretExpiresAt }
         : undefined,
-    health: { failingSince, lastFailureAt, failures, failingSessionId, lastError, lastStatus, probeAt },
+    health: { failingSince, lastFailureAt, failures, failingLane: failingSessionId, lastError, lastStatus, probeAt },
   };
 }

@@ -16,7 +16,7 @@ const later = (ms: number) => new Date(start.getTime() + ms);
 
 function fail(health: Health, more: Partial<Parameters<typeof afterFailure>[1]> = {}): Health {
   return afterFailure(health, {
-    sessionId: 'a',
+    lane: 'a',
     at: start,
     isProbe: false,
     retryAfterMs: 0,
@@ -26,10 +26,10 @@ function fail(health: Health, more: Partial<Parameters<typeof afterFailure>[1]> 
   });
 }
 
-/** The health after this many failures in a row of two sessions. */
+/** The health after this many failures in a row of two lanes. */
 function failed(count: number): Health {
   let health = healthy;
-  for (let n = 0; n < count; n += 1) health = fail(health, { sessionId: n % 2 ? 'a' : 'b' });
+  for (let n = 0; n < count; n += 1) health = fail(health, { lane: n % 2 ? 'a' : 'b' });
   return health;
 }
 
@@ -70,13 +70,13 @@ test('a receiver may ask for a longer wait', () => {
   expect(fail(failed(5), { retryAfterMs: 1 }).probeAt).toEqual(later(30_000));
 });
 
-test('if only one session fails, only that one waits for a probe; if another fails too, all do', () => {
+test('if only one lane fails, only that one waits for a probe; if another fails too, all do', () => {
   let health = healthy;
   for (let n = 0; n < 5; n += 1) health = fail(health);
   expect(awaitsProbe(health, 'a')).toBe(true);
   expect(awaitsProbe(health, 'b')).toBe(false);
   expect(awaitsProbe(health)).toBe(false);
-  health = fail(health, { sessionId: 'b' });
+  health = fail(health, { lane: 'b' });
   expect(awaitsProbe(health)).toBe(true);
   expect(health.probeAt).toEqual(later(30_000));
 });

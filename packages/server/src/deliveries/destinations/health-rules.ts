@@ -5,7 +5,8 @@
 //   degraded  it has failed for a day: an event warns the operators
 //   disabled  it has failed for 5 days: nothing more is sent until a caller enables the subscription
 //
-// If all failures are of one session, the cause may be that session, so only it is probed and the others continue. These functions
+// What must be sent in order is a lane: the chunks of a session. If all failures are of one lane, the cause may be what it contains, so
+// only it is probed and the others continue. These functions
 // do no I/O; destination-health.ts stores what they decide.
 import { exponentialMs } from '../../lib/back-off.ts';
 
@@ -31,8 +32,8 @@ export interface Health {
   lastFailureAt: Date | null;
   /** Failures in a row; attempts that were in flight when probing began don't count. */
   failures: number;
-  /** The session, if only one session's deliveries failed; null: none or several. */
-  failingSessionId: string | null;
+  /** The lane, if only one lane's deliveries failed; null: none or several. */
+  failingLane: string | null;
   /** The error and the HTTP status of the last attempt; null if it was accepted or there was no response. */
   lastError: string | null;
   lastStatus: number | null;
@@ -45,14 +46,14 @@ export const healthy: Health = {
   failingSince: null,
   lastFailureAt: null,
   failures: 0,
-  failingSessionId: null,
+  failingLane: null,
   lastError: null,
   lastStatus: null,
   probeAt: null,
 };
 
 export interface Failure {
-  sessionId: string;
+  lane: string;
   at: Date;
   /** The attempt was a probe. */
   isProbe: boolean;
@@ -66,7 +67,7 @@ export function afterSuccess({ lastFailureAt }: Health): Health {
   return { ...healthy, lastFailureAt };
 }
 
-export function afterFailure(before: Health, { sessionId, at, isProbe, retryAfterMs, error, status }: Failure): Health {
+export function afterFailure(before: Health, { lane, at, isProbe, retryAfterMs, error, status }: Failure): Health {
   const { failingSince, lastFailureAt, probeAt } = before;
   const isGap = lastFailureAt !== null && at.getTime() - lastFailureAt.getTime() > MAX_GAP_MS;
   const isCounted = probeAt === null || isProbe;
@@ -75,7 +76,7 @@ export function afterFailure(before: Health, { sessionId, at, isProbe, retryAfte
     failingSince: failingSince === null || isGap ? at : failingSince,
     lastFailureAt: at,
     failures,
-    failingSessionId: before.failures === 0 || before.failingSessionId === sessionId ? sessionId : null,
+    failingLane: before.failures === 0 || before.failingLane === lane ? lane : null,
     lastError: error,
     lastStatus: status,
     probeAt,
@@ -86,9 +87,9 @@ export function afterFailure(before: Health, { sessionId, at, isProbe, retryAfte
   return { ...after, probeAt: new Date(Math.max(next, probeAt?.getTime() ?? 0)) };
 }
 
-/** The next delivery of any session is the probe. */
-export function probingAnySession(health: Health): Health {
-  return { ...health, failingSessionId: null };
+/** The next delivery of any lane is the probe. */
+export function probingAnyLane(health: Health): Health {
+  return { ...health, failingLane: null };
 }
 
 /** The wait before the next probe after this many failures in a row. */
@@ -96,9 +97,9 @@ function probeDelayMs(failures: number): number {
   return exponentialMs(failures - MAX_FAILURES_IN_A_ROW + 1, FIRST_PROBE_MS, MAX_PROBE_MS);
 }
 
-/** Whether this session's deliveries wait for a probe; without a session: whether all do. */
-export function awaitsProbe({ probeAt, failingSessionId }: Health, sessionId?: string): boolean {
-  return probeAt !== null && (failingSessionId === null || failingSessionId === sessionId);
+/** Whether this lane's deliveries wait for a probe; without a lane: whether all do. */
+export function awaitsProbe({ probeAt, failingLane }: Health, lane?: string): boolean {
+  return probeAt !== null && (failingLane === null || failingLane === lane);
 }
 
 /** Whether the failure was long enough that pending retries should be sent as soon as an attempt is accepted. */

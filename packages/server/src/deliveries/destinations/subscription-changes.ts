@@ -5,7 +5,7 @@ import type { Db } from '../../db/db.ts';
 import { recordEvent, systemSource } from '../../events/record.ts';
 import { formatId } from '../../lib/ids.ts';
 import { type Assignment, sameSubscription } from './assignments.ts';
-import type { Health } from './health-rules.ts';
+import type { HealthStore, HealthUpdate } from './destination-health.ts';
 
 /** Sends nothing more until a caller enables the subscription; false if the subscription has changed since it was assigned. */
 export function disableSubscription(
@@ -23,7 +23,7 @@ export function disableSubscription(
 }
 
 /** Records that the destination has failed for long enough to warn about; false if that was recorded before. */
-export function markDegraded(db: Db, assignment: Assignment, failingSince: Date, now: Date): Promise<boolean> {
+function markDegraded(db: Db, assignment: Assignment, failingSince: Date, now: Date): Promise<boolean> {
   const changes: Changes = { failingSince: [null, failingSince.toISOString()] };
   const update = sql`
     update webhook_subscriptions set degraded = true
@@ -40,19 +40,12 @@ export function confirmSecret(db: Db, assignment: Assignment, version: number, n
   return updateAndRecord(db, assignment, now, 'secret_confirmed', changes, update);
 }
 
-/** When a delivery last succeeded (null: unchanged), and the health of the destination. */
-export interface HealthUpdate {
-  assignment: Assignment;
-  success: Date | null;
-  health: Health;
-}
-
 /**
  * Writes the health of as many subscriptions as one statement may name (db/shards.ts), except of those that have changed since:
  * the change may have reset their health.
  */
-export function writeHealthUpdates(updates: readonly HealthUpdate[]): Sql {
-  const of = <T>(value: (update: HealthUpdate) => T): T[] => updates.map(value);
+export function writeHealthUpdates(updates: readonly HealthUpdate<Assignment>[]): Sql {
+  const of = <T>(value: (update: HealthUpdate<Assignment>) => T): T[] => updates.map(value);
   const organizations = [...new Set(of(({ assignment }) => assignment.organizationId))];
   // The order keeps two nodes that lock the same rows from deadlocking.
   return sql`
@@ -66,7 +59,7 @@ export function writeHealthUpdates(updates: readonly HealthUpdate[]): Sql {
         ${of(({ assignment }) => assignment.webhookSubscriptionId)}::uuid[], ${of(({ assignment }) => assignment.epoch)}::int[],
         ${of(({ success }) => success)}::timestamptz[], ${of(({ health }) => health.lastFailureAt)}::timestamptz[],
         ${of(({ health }) => health.failingSince)}::timestamptz[], ${of(({ health }) => health.failures)}::int[],
-        ${of(({ health }) => health.failingSessionId)}::uuid[], ${of(({ health }) => health.lastError)}::text[],
+        ${of(({ health }) => health.failingLane)}::uuid[], ${of(({ health }) => health.lastError)}::text[],
         ${of(({ health }) => health.lastStatus)}::int[], ${of(({ health }) => health.probeAt)}::timestamptz[])
         as s(org, env, id, at_epoch, success, last_failure_at, failing_since, failures, failing_session_id, last_error,
           last_status, probe_at)
@@ -97,6 +90,14 @@ export function retryNow(
       where ${isWaiting}`,
   ];
 }
+
+export const subscriptionHealth: HealthStore<Assignment> = {
+  disable: disableSubscription,
+  markDegraded,
+  confirmSecret,
+  write: writeHealthUpdates,
+  retryNow,
+};
 
 type Changes = Record<string, [before: unknown, after: unknown]>;
 
