@@ -2410,9 +2410,9 @@ export interface WaitingFor {
 
 export interface WebSearchTool {
   type: 'web_search';
-  /** Search only these domains and their subdomains. Not for `google`. */
+  /** Search only these domains and their subdomains. Not for `google` and `vertex`. */
   allowedDomains?: string[] | undefined;
-  /** How many times one model call can search; a turn can have several. Not for `google`. */
+  /** How many times one model call can search; a turn can have several. Not for `google` and `vertex`. */
   maxUses?: number | undefined;
 }
 

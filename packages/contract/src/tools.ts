@@ -181,7 +181,7 @@ export const AgentTool = Strict(
 );
 export type AgentTool = Static<typeof AgentTool>;
 
-/** The own web search of the model's provider, which runs it: `openai`, `anthropic` or `google`. Its name is `web_search`. */
+/** The own web search of the model's provider, which runs it: `openai`, `azure`, `anthropic`, `google` or `vertex`. Its name is `web_search`. */
 export const WebSearchTool = Strict(
   {
     type: Type.Literal('web_search'),
@@ -189,14 +189,15 @@ export const WebSearchTool = Strict(
       Type.Array(Domain, {
         minItems: 1,
         maxItems: 100,
-        description: 'Search only these domains and their subdomains. Not for `google`.',
+        description: 'Search only these domains and their subdomains. Not for `google` and `vertex`.',
       }),
     ),
     maxUses: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: 100,
-        description: 'How many times one model call can search; a turn can have several. Not for `google`.',
+        description:
+          'How many times one model call can search; a turn can have several. Not for `google` and `vertex`.',
       }),
     ),
   },

@@ -5,8 +5,11 @@ import type { Tool, WebSearchTool } from './tools.ts';
 /** The providers with a search, and the fields of the tool that their search enforces. */
 const searches = {
   openai: ['allowedDomains', 'maxUses'],
+  azure: ['allowedDomains', 'maxUses'],
   anthropic: ['allowedDomains', 'maxUses'],
   google: [],
+  // It can leave out domains, but not allow some only.
+  vertex: [],
 } as const satisfies Partial<Record<Model['provider'], readonly (keyof WebSearchTool)[]>>;
 
 /** What is wrong with the tool for a model. `field`: of the tool; null: the model can't have the tool. */
@@ -35,7 +38,7 @@ export function webSearchProblem(
     );
     return { field, message: `can’t be enforced by ${provider}: leave it out, or use a model of ${able.join(' or ')}` };
   }
-  if (provider !== 'google') return null;
+  if (provider !== 'google' && provider !== 'vertex') return null;
   const generation = geminiGeneration(model);
   if (generation === 0 || generation === 1)
     return { field: null, message: `is not known to work with ${model}: use Gemini 2 or later` };

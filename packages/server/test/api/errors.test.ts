@@ -214,6 +214,19 @@ function search(fields: object = {}) {
   return { type: 'web_search', ...fields };
 }
 
+const LIST = { allowedDomains: ['example.com'] };
+const LIST_PATH = 'tools[0].allowedDomains';
+
+function vertex(model: string) {
+  const baseUrl =
+    'https://europe-west4-aiplatform.googleapis.com/v1/projects/a/locations/europe-west4/publishers/google';
+  return { provider: 'vertex', model, baseUrl };
+}
+
+function azure(fallbacks: object[] = []) {
+  return { provider: 'azure', model: 'prod-chat', baseUrl: 'https://acme.openai.azure.com/openai/v1', fallbacks };
+}
+
 test.each<[string, object, string]>([
   ['a model without a search', { model: 'scripted/x', tools: [search()] }, 'tools[0]'],
   ['a worker', { model: 'worker/queue', tools: [tool('a'), search()] }, 'tools[1]'],
@@ -254,6 +267,27 @@ test.each<[string, object, string]>([
     'tools[0]',
   ],
   ['a Gemma', { model: 'google/gemma-3-27b-it', tools: [search()] }, 'tools[0]'],
+  ['a list that Vertex does not take', { model: vertex('gemini-3.8-flash'), tools: [search(LIST)] }, LIST_PATH],
+  ['a limit that Vertex does not take', { model: vertex('x'), tools: [search({ maxUses: 1 })] }, 'tools[0].maxUses'],
+  [
+    'other tools beside Gemini 2 at Vertex',
+    { model: vertex('gemini-2.5-flash'), tools: [tool('a'), search()] },
+    'tools[1]',
+  ],
+  ['a Claude at Vertex', { model: vertex('claude-sonnet-5-5'), tools: [search()] }, 'tools[0]'],
+  [
+    'a fallback of Vertex’s that takes no list',
+    { model: azure([vertex('gemini-3.8-flash')]), tools: [search(LIST)] },
+    LIST_PATH,
+  ],
+  [
+    'a model of Bedrock’s',
+    {
+      model: { provider: 'bedrock', model: 'x', baseUrl: 'https://bedrock-runtime.eu-west-1.amazonaws.com' },
+      tools: [search()],
+    },
+    'tools[0]',
+  ],
 ])('a search with %s is refused, not weakened', async (_title, definition, path) => {
   const problem = asProblem(await call('POST', '/agents', { body: { name: 'A', ...definition } }));
   expect(problem).toMatchObject({ status: 422, code: 'tool_unsupported', errors: [{ path }] });
@@ -278,6 +312,19 @@ test('an agent keeps its search at its place, also where nodes of the last relea
     select array(select t->>'name' from json_array_elements(definition->'tools') t) as names from agent_versions
     where agent_id = ${uuidOf('agt', agent.agentId)}`);
   expect(row!.names).toEqual(['a', 'b']);
+});
+
+test.each<[string, object]>([
+  ['Azure, with a list and a limit', { model: azure(), tools: [search({ ...LIST, maxUses: 2 }), tool('a')] }],
+  ['Vertex', { model: vertex('gemini-2.5-flash'), tools: [search()] }],
+  ['Gemini 3 at Vertex, beside other tools', { model: vertex('gemini-3.8-flash'), tools: [search(), tool('a')] }],
+  ['a fallback at Vertex', { model: azure([vertex('gemini-3.8-flash')]), tools: [search()] }],
+])('an agent can have the search of %s', async (_title, definition) => {
+  const created = await call('POST', '/agents', { body: { name: 'A', ...definition } });
+  expect(created.status).toBe(201);
+  expect((created.json as { agent: object }).agent).toMatchObject({
+    tools: expect.arrayContaining([expect.objectContaining({ type: 'web_search' })]),
+  });
 });
 
 test('a tool at an address that is not public is refused without details about the address', async () => {

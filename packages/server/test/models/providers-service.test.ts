@@ -263,3 +263,93 @@ test('a session with a search of Anthropic’s continues: in its next turn, a fo
   expect(other).toContain('Ada won.');
   expect(other).not.toMatch(new RegExp(`${SEAL}|"type":"web_search_call"|server_tool_use`));
 });
+
+const cited = { url: 'https://example.com/a', title: 'A' };
+const searches: Record<
+  'azure' | 'vertex',
+  { keyName: string; model: string; events: object[]; input: object; output: object }
+> = {
+  azure: {
+    keyName: 'AZURE_OPENAI_API_KEY',
+    model: 'prod-chat',
+    events: [
+      { type: 'response.created', response: { id: 'r', created_at: 1, model: 'gpt' } },
+      {
+        type: 'response.output_item.done',
+        output_index: 0,
+        item: {
+          type: 'web_search_call',
+          id: 'ws_1',
+          status: 'completed',
+          action: { type: 'search', query: 'who won' },
+        },
+      },
+      { type: 'response.output_item.added', output_index: 1, item: { type: 'message', id: 'm', content: [] } },
+      { type: 'response.output_text.delta', item_id: 'm', output_index: 1, delta: 'Ada won.' },
+      {
+        type: 'response.output_text.annotation.added',
+        item_id: 'm',
+        output_index: 1,
+        annotation: { type: 'url_citation', ...cited, start_index: 0, end_index: 8 },
+      },
+      { type: 'response.output_item.done', output_index: 1, item: { type: 'message', id: 'm', content: [] } },
+      { type: 'response.completed', response: { usage: { input_tokens: 1, output_tokens: 1 } } },
+    ],
+    input: { type: 'search', query: 'who won' },
+    output: {},
+  },
+  vertex: {
+    keyName: 'GOOGLE_VERTEX_API_KEY',
+    model: 'gemini-3.8-flash',
+    events: [
+      {
+        candidates: [
+          {
+            content: { role: 'model', parts: [{ text: 'Ada won.' }] },
+            finishReason: 'STOP',
+            groundingMetadata: {
+              webSearchQueries: ['who won'],
+              groundingChunks: [{ web: { uri: cited.url, title: cited.title } }],
+              searchEntryPoint: { renderedContent: '<div/>' },
+            },
+          },
+        ],
+        usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 },
+      },
+    ],
+    input: { queries: ['who won'] },
+    output: { sources: [cited], searchEntryPoint: { renderedContent: '<div/>' } },
+  },
+};
+
+test.each(['azure', 'vertex'] as const)(
+  'a search of %s, and what it found, is in the stream and in the transcript',
+  async (name) => {
+    const { client } = service;
+    const { keyName, model, events, input, output } = searches[name];
+    await client.environments.secrets.set('production', keyName, { value: KEY, allowedHosts: [provider.host] });
+    provider.next(raw(events.map((event) => `data: ${JSON.stringify(event)}\n\n`)));
+    const { agentId } = await client.agents.create({
+      name: 'Research',
+      model: { provider: name, model, baseUrl: provider.url },
+      tools: [{ type: 'web_search' }],
+    });
+    const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'Who won?' });
+    const seen: object[] = [];
+    for await (const { chunks } of client.sessions.stream(sessionId)) {
+      seen.push(...chunks);
+      if (chunks.some(({ type }) => type === 'turn.completed')) break;
+    }
+    expect(seen).toContainEqual(
+      expect.objectContaining({ type: 'tool.call', by: 'provider', tool: 'web_search', input }),
+    );
+    expect(seen).toContainEqual(expect.objectContaining({ type: 'tool.result', by: 'provider', output }));
+    expect(seen).toContainEqual(expect.objectContaining({ type: 'message.chunk', sources: [cited] }));
+    const { data } = await client.sessions.messages(sessionId);
+    expect(data.at(-1)?.content).toMatchObject([
+      { type: 'text', text: 'Ada won.', sources: [cited] },
+      { type: 'tool_call', tool: 'web_search', input, by: 'provider' },
+      { type: 'tool_result', output, by: 'provider' },
+    ]);
+  },
+);

@@ -156,6 +156,10 @@ const gemini = (parts: object[], more: object = {}) => ({
   candidates: [{ content: { role: 'model', parts }, ...more }],
   usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 },
 });
+const grounded = [
+  gemini([{ text: 'Ada ' }]),
+  gemini([{ text: 'won.' }], { finishReason: 'STOP', groundingMetadata: grounding }),
+];
 const chunk = (delta: object, more: object = {}) => ({ id: 'c', choices: [{ index: 0, delta }], ...more });
 const stop = { id: 'c', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
 
@@ -268,10 +272,7 @@ const cases: Record<string, Case> = {
   },
   'Google’s grounding': {
     provider: 'google',
-    events: [
-      gemini([{ text: 'Ada ' }]),
-      gemini([{ text: 'won.' }], { finishReason: 'STOP', groundingMetadata: grounding }),
-    ],
+    events: grounded,
     calls: [
       {
         tool: 'web_search',
@@ -298,6 +299,50 @@ const cases: Record<string, Case> = {
     ],
     calls: [{ tool: 'web_search', input: { queries: ['who won'] }, output: { search_suggestions: '<div/>' } }],
     sources: grounding.groundingChunks.map(({ web }) => ({ url: web.uri, title: web.title })),
+  },
+  'Azure’s search': {
+    provider: 'azure',
+    model: 'prod-chat',
+    events: openaiEvents(...item(1, search), ...saysWithCitation('Ada won.', urlCitation)),
+    calls: [
+      {
+        tool: 'web_search',
+        input: { type: 'search', query: 'who won', queries: ['who won'] },
+        output: { sources: action.sources },
+      },
+    ],
+    sources: [{ url: 'https://example.com/a', title: 'A' }],
+  },
+  'Azure’s search that names no source, with an answer that cites some': {
+    provider: 'azure',
+    model: 'prod-chat',
+    events: openaiEvents(
+      ...item(1, { ...search, action: { type: 'search', query: 'who won' } }),
+      ...saysWithCitation('Ada won.', urlCitation),
+    ),
+    calls: [{ tool: 'web_search', input: { type: 'search', query: 'who won' }, output: {} }],
+    sources: [{ url: 'https://example.com/a', title: 'A' }],
+  },
+  'Vertex’s grounding': {
+    provider: 'vertex',
+    events: grounded,
+    calls: [
+      {
+        tool: 'web_search',
+        input: { queries: ['who won', 'winner'] },
+        output: {
+          sources: grounding.groundingChunks.map(({ web }) => ({ url: web.uri, title: web.title })),
+          searchEntryPoint: grounding.searchEntryPoint,
+        },
+      },
+    ],
+    sources: grounding.groundingChunks.map(({ web }) => ({ url: web.uri, title: web.title })),
+  },
+  'Vertex’s answer that needed no search': {
+    provider: 'vertex',
+    events: [gemini([{ text: 'Hm.' }], { finishReason: 'STOP', groundingMetadata: {} })],
+    calls: [],
+    sources: [],
   },
   'a chat server with annotations': {
     provider: 'openai-compatible',
@@ -371,8 +416,10 @@ test('a call without a result says so, and a result of an earlier call is there 
 type Fields = Record<string, unknown>;
 const listOf = (value: unknown) => (Array.isArray(value) ? (value as Fields[]) : []);
 
+type Searching = 'anthropic' | 'openai' | 'azure' | 'google' | 'vertex';
+
 /** Why each server refuses a request, as far as it is about what it ran; undefined: it accepts it. */
-const refusals: Record<string, (body: Fields) => string | undefined> = {
+const refusals: Record<Searching, (body: Fields) => string | undefined> = {
   anthropic({ messages, tools }) {
     const hasTool = listOf(tools).some(({ name }) => name === 'web_search');
     for (const [at, { role, content }] of listOf(messages).entries()) {
@@ -406,6 +453,21 @@ const refusals: Record<string, (body: Fields) => string | undefined> = {
     }
     return undefined;
   },
+  azure(body) {
+    const { tools, include } = body;
+    for (const [at, tool] of listOf(tools).entries()) {
+      if (tool.type === 'function') continue;
+      if (tool.type !== 'web_search') return `Invalid value: '${tool.type}'. (tools[${at}].type)`;
+      const unknown = Object.keys(tool).find((name) => !AZURE_SEARCH.has(name));
+      if (unknown) return `Unknown parameter: 'tools[${at}].${unknown}'.`;
+      const filter = Object.keys((tool.filters as Fields | undefined) ?? {}).find((name) => name !== 'allowed_domains');
+      if (filter) return `Unknown parameter: 'tools[${at}].filters.${filter}'.`;
+    }
+    // It knows the model of each deployment. This one does not reason.
+    if (!String(body.model).startsWith('prod-chat')) return refusals.openai(body);
+    const isSealed = listOf(include).includes('reasoning.encrypted_content' as never);
+    return isSealed ? 'Encrypted content is not supported with this model.' : undefined;
+  },
   google({ contents, tools }) {
     const kinds = listOf(tools).flatMap((tool) => Object.keys(tool));
     if (
@@ -418,13 +480,34 @@ const refusals: Record<string, (body: Fields) => string | undefined> = {
     const ids = (name: string) => parts.flatMap((part) => (part[name] ? [(part[name] as Fields).id] : []));
     return String(ids('toolCall')) === String(ids('toolResponse')) ? undefined : 'toolCall and toolResponse must match';
   },
+  vertex({ contents, tools, toolConfig, generationConfig }) {
+    const unknown = Object.keys((toolConfig as Fields | undefined) ?? {}).find(
+      (name) => !['functionCallingConfig', 'retrievalConfig'].includes(name),
+    );
+    if (unknown) return `Invalid JSON payload received. Unknown name "${unknown}" at 'tool_config': Cannot find field.`;
+    const search = listOf(tools).find(({ googleSearch }) => googleSearch)?.googleSearch as Fields | undefined;
+    const field = Object.keys(search ?? {}).find((name) => !['excludeDomains', 'blockingConfidence'].includes(name));
+    if (field) return `Invalid JSON payload received. Unknown name "${field}" at 'tools[0].google_search'`;
+    for (const part of listOf(contents).flatMap(({ parts }) => listOf(parts))) {
+      const other = ['toolCall', 'toolResponse'].find((name) => part[name]);
+      if (other) return `Invalid JSON payload received. Unknown name "${other}" at 'contents[1].parts[0]'`;
+    }
+    const isOld = /gemini-2/.test(server.requests.at(-1)!.path);
+    if (search && isOld && listOf(tools).some(({ functionDeclarations }) => functionDeclarations))
+      return 'Multiple tools are supported only when they are all search tools.';
+    const { responseJsonSchema, responseSchema } = (generationConfig ?? {}) as Fields;
+    if (search && isOld && (responseJsonSchema ?? responseSchema))
+      return 'controlled generation is not supported with google_search tool';
+    return undefined;
+  },
 };
+const AZURE_SEARCH = new Set(['type', 'filters', 'user_location', 'search_context_size']);
 
 /** Answers if the real server would accept the request. */
 const strict =
-  (name: string, reply: Reply): Reply =>
+  (name: Searching, reply: Reply): Reply =>
   (response, request) => {
-    const why = refusals[name]!(request.body);
+    const why = refusals[name](request.body);
     if (why === undefined) return reply(response, request);
     response.writeHead(400, { 'content-type': 'application/json' });
     const error = { type: 'error', error: { type: 'invalid_request_error', code: 400, message: why } };
@@ -433,7 +516,7 @@ const strict =
 
 const reasoned = (index: number) =>
   item(index, { type: 'reasoning', id: `rs_${index}`, encrypted_content: `sealed ${index}`, summary: [] });
-const plain: Record<string, object[]> = {
+const said = {
   anthropic: [
     start,
     ...block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'Bea.' }),
@@ -442,21 +525,36 @@ const plain: Record<string, object[]> = {
   openai: openaiEvents(...saysWithCitation('Bea.', urlCitation)),
   google: [gemini([{ text: 'Bea.' }], { finishReason: 'STOP' })],
 };
-const models: Record<string, string> = {
+const plain: Record<Searching, object[]> = { ...said, azure: said.openai, vertex: said.google };
+const models: Record<Searching, string> = {
   anthropic: 'claude-sonnet-5-5',
   openai: 'gpt-6.1-terra',
+  azure: 'prod-chat',
   google: 'gemini-3.8-flash',
+  vertex: 'gemini-3.8-flash',
 };
-const first: Record<string, object[]> = {
+const searching = Object.keys(models) as Searching[];
+const first: Record<Searching, object[]> = {
   anthropic: [start, ...searched, ...anthropicEnd('end_turn')],
   openai: openaiEvents(...reasoned(0), ...item(1, search), ...saysWithCitation('Ada won.', urlCitation)),
+  // A model without reasoning, as far as its package knows.
+  azure: openaiEvents(...item(1, search), ...saysWithCitation('Ada won.', urlCitation)),
   google: cases['Google’s calls of its own tools']!.events,
+  vertex: grounded,
+};
+const called = {
+  type: 'function_call',
+  id: 'fc_1',
+  call_id: 'call_1',
+  name: 'look',
+  arguments: '{}',
+  status: 'completed',
 };
 const look = { name: 'look', description: '', inputSchema: { type: 'object' } };
 
-async function conversation(provider: Model['provider'], more: Partial<ModelCall> = {}) {
-  const call = callOf(provider, models[provider]!, { webSearch: {}, ...more });
-  const { text, finish } = await ask(strict(provider, frames(...first[provider]!)), call);
+async function conversation(provider: Searching, more: Partial<ModelCall> = {}) {
+  const call = callOf(provider, models[provider], { webSearch: {}, ...more });
+  const { text, finish } = await ask(strict(provider, frames(...first[provider])), call);
   const content: ModelEntry['content'] = [
     { type: 'text', text, sources: [{ url: 'https://example.com/a' }] },
     { type: 'tool_call', toolCallId: 'call_1', tool: 'web_search', input: {}, by: 'provider' },
@@ -466,60 +564,76 @@ async function conversation(provider: Model['provider'], more: Partial<ModelCall
   return { call, response, transcript: [...call.transcript, response] };
 }
 
-test.each(['anthropic', 'openai', 'google'] as const)(
-  '%s gets back what it ran as it requires it, within a turn and in the next',
-  async (provider) => {
-    const { call, transcript } = await conversation(provider);
-    const next = { ...call, transcript: [...transcript, user('And before?')] };
-    expect((await ask(strict(provider, frames(...plain[provider]!)), next)).text).toBe('Bea.');
-    const body = JSON.stringify(server.requests.at(-1)!.body);
-    expect(body.includes('sealed https://example.com/a')).toBe(provider === 'anthropic');
-    expect(body.includes('sealed index')).toBe(provider === 'anthropic');
-    expect(body.includes('"toolResponse"')).toBe(provider === 'google');
-    // OpenAI wants it with its reasoning, which is sent only within a turn.
-    expect(body.includes('"web_search_call"')).toBe(false);
-    expect(server.requests).toHaveLength(2);
+test.each(searching)('%s gets back what it ran as it requires it, within a turn and in the next', async (provider) => {
+  const { call, transcript } = await conversation(provider);
+  const next = { ...call, transcript: [...transcript, user('And before?')] };
+  expect((await ask(strict(provider, frames(...plain[provider])), next)).text).toBe('Bea.');
+  const body = JSON.stringify(server.requests.at(-1)!.body);
+  expect(body.includes('sealed https://example.com/a')).toBe(provider === 'anthropic');
+  expect(body.includes('sealed index')).toBe(provider === 'anthropic');
+  expect(body.includes('"toolResponse"')).toBe(provider === 'google');
+  // OpenAI wants it with its reasoning, which is sent only within a turn.
+  expect(body.includes('"web_search_call"')).toBe(false);
+  expect(server.requests).toHaveLength(2);
 
-    // A turn that was interrupted after the search, and continues.
-    const tools = [look];
-    const called: ModelEntry['content'] = [
-      ...transcript[1]!.content,
-      { type: 'tool_call', toolCallId: 'call_00000000000000000000000001', tool: 'look', input: {} },
-    ];
-    const data = transcript[1]!.providerData as { ranParts: unknown[] };
-    const response = {
-      role: 'assistant' as const,
-      content: called,
-      providerData: { ...data, ranParts: [...data.ranParts, { type: 'toolCall' }] },
-    };
-    const results: ModelEntry = {
-      role: 'tool',
-      content: [{ type: 'tool_result', toolCallId: 'call_00000000000000000000000001', output: 1 }],
-    };
-    const step = { ...call, tools, transcript: [user('Who won?'), response, results] };
-    expect((await ask(strict(provider, frames(...plain[provider]!)), step)).text).toBe('Bea.');
-    expect(JSON.stringify(server.requests.at(-1)!.body).includes('"web_search_call"')).toBe(provider === 'openai');
-    expect(server.requests).toHaveLength(3);
-  },
-);
+  // A turn that was interrupted after the search, and continues.
+  const tools = [look];
+  const called: ModelEntry['content'] = [
+    ...transcript[1]!.content,
+    { type: 'tool_call', toolCallId: 'call_00000000000000000000000001', tool: 'look', input: {} },
+  ];
+  // Vertex needs nothing of it back.
+  const data = transcript[1]!.providerData as { ranParts: unknown[] } | undefined;
+  const response = {
+    role: 'assistant' as const,
+    content: called,
+    ...(data && { providerData: { ...data, ranParts: [...data.ranParts, { type: 'toolCall' }] } }),
+  };
+  const results: ModelEntry = {
+    role: 'tool',
+    content: [{ type: 'tool_result', toolCallId: 'call_00000000000000000000000001', output: 1 }],
+  };
+  const step = { ...call, tools, transcript: [user('Who won?'), response, results] };
+  expect((await ask(strict(provider, frames(...plain[provider])), step)).text).toBe('Bea.');
+  const isOpenai = provider === 'openai' || provider === 'azure';
+  expect(JSON.stringify(server.requests.at(-1)!.body).includes('"web_search_call"')).toBe(isOpenai);
+  expect(server.requests).toHaveLength(3);
+});
 
-test.each(['anthropic', 'openai', 'google'] as const)(
+test('a search is not returned without its reasoning, which a deployment of an unknown name does not seal', async () => {
+  const thought = item(0, { type: 'reasoning', id: 'rs_0', encrypted_content: null, summary: [] });
+  const events = openaiEvents(...thought, ...item(1, search), ...item(2, called));
+  const call = callOf('azure', 'prod-thinks', { webSearch: {}, tools: [look] });
+  const { finish } = await ask(strict('azure', frames(...events)), call);
+  const toolCallId = 'call_00000000000000000000000001';
+  const content: ModelEntry['content'] = [{ type: 'tool_call', toolCallId, tool: 'look', input: {} }];
+  const transcript: ModelEntry[] = [
+    ...call.transcript,
+    { role: 'assistant', content, providerData: finish?.providerData },
+    { role: 'tool', content: [{ type: 'tool_result', toolCallId, output: 1 }] },
+  ];
+  expect((await ask(strict('azure', frames(...plain.azure)), { ...call, transcript })).text).toBe('Bea.');
+  // Nothing was refused on the way.
+  expect(server.requests).toHaveLength(2);
+});
+
+test.each(searching)(
   'a conversation with searches of %s continues without them: with another model, another provider, and without the tool',
   async (provider) => {
     const { call, transcript } = await conversation(provider);
     const next = [...transcript, user('And before?')];
-    const continuing: [Model['provider'], Partial<ModelCall>][] = [
+    const continuing: [Searching, Partial<ModelCall>][] = [
       [provider, { webSearch: undefined }],
       [provider, { config: { ...call.config, model: `${call.config.model}-other` } }],
-      ...(['anthropic', 'openai', 'google'] as const)
+      ...searching
         .filter((other) => other !== provider)
-        .map((other): [Model['provider'], Partial<ModelCall>] => [
+        .map((other): [Searching, Partial<ModelCall>] => [
           other,
-          { config: { provider: other, model: models[other]!, baseUrl: server.url } },
+          { config: { provider: other, model: models[other], baseUrl: server.url } },
         ]),
     ];
     for (const [to, more] of continuing) {
-      const { text } = await ask(strict(to, frames(...plain[to]!)), { ...call, ...more, transcript: next });
+      const { text } = await ask(strict(to, frames(...plain[to])), { ...call, ...more, transcript: next });
       expect(text).toBe('Bea.');
       const body = JSON.stringify(server.requests.at(-1)!.body);
       expect(body).toContain('Ada won.');
@@ -532,37 +646,42 @@ test.each(['anthropic', 'openai', 'google'] as const)(
 test('each provider gets its own search, with what it is limited to', async () => {
   const webSearch = { allowedDomains: ['example.com'], maxUses: 3 };
   const more = { tools: [look], webSearch };
-  await ask(frames(...plain.anthropic!), callOf('anthropic', models.anthropic!, more));
+  await ask(frames(...plain.anthropic), callOf('anthropic', models.anthropic, more));
   expect(server.requests.at(-1)!.body.tools).toMatchObject([
     { name: 'look' },
     { type: 'web_search_20250305', name: 'web_search', max_uses: 3, allowed_domains: ['example.com'] },
   ]);
-  await ask(frames(...plain.openai!), callOf('openai', models.openai!, more));
+  await ask(frames(...plain.openai), callOf('openai', models.openai, more));
   expect(server.requests.at(-1)!.body).toMatchObject({
     tools: [{ name: 'look' }, { type: 'web_search', filters: { allowed_domains: ['example.com'] } }],
     max_tool_calls: 3,
   });
-  await ask(frames(...plain.google!), callOf('google', models.google!, { ...more, webSearch: {} }));
-  expect(server.requests.at(-1)!.body.tools).toMatchObject([
-    { googleSearch: {} },
-    { functionDeclarations: [{ name: 'look' }] },
-  ]);
+  await ask(strict('azure', frames(...plain.azure)), callOf('azure', models.azure, more));
+  expect(server.requests.at(-1)!.body).toMatchObject({
+    tools: [{ name: 'look' }, { type: 'web_search', filters: { allowed_domains: ['example.com'] } }],
+    max_tool_calls: 3,
+  });
+  for (const provider of ['google', 'vertex'] as const) {
+    const call = callOf(provider, models[provider], { ...more, webSearch: {} });
+    await ask(strict(provider, frames(...plain[provider])), call);
+    expect(server.requests.at(-1)!.body.tools).toMatchObject([
+      { googleSearch: {} },
+      { functionDeclarations: [{ name: 'look' }] },
+    ]);
+  }
   // A summary, and an agent without the tool.
-  await ask(frames(...plain.openai!), callOf('openai', models.openai!, { tools: [look] }));
+  await ask(frames(...plain.openai), callOf('openai', models.openai, { tools: [look] }));
   expect(server.requests.at(-1)!.body.tools).toMatchObject([{ name: 'look' }]);
 });
 
-test.each(['anthropic', 'openai', 'google'] as const)(
-  '%s gets a response schema in a form that it takes beside its search',
-  async (provider) => {
-    const outputSchema = { type: 'object', properties: { winner: { type: 'string' } }, additionalProperties: false };
-    await ask(frames(...plain[provider]!), callOf(provider, models[provider]!, { webSearch: {}, outputSchema }));
-    const { body } = server.requests.at(-1)!;
-    const formats = JSON.stringify([body.text, body.output_format, body.output_config, body.generationConfig]);
-    expect(formats.includes('winner')).toBe(provider === 'openai');
-    expect(JSON.stringify(body)).toContain('winner');
-  },
-);
+test.each(searching)('%s gets a response schema in a form that it takes beside its search', async (provider) => {
+  const outputSchema = { type: 'object', properties: { winner: { type: 'string' } }, additionalProperties: false };
+  await ask(frames(...plain[provider]), callOf(provider, models[provider], { webSearch: {}, outputSchema }));
+  const { body } = server.requests.at(-1)!;
+  const formats = JSON.stringify([body.text, body.output_format, body.output_config, body.generationConfig]);
+  expect(formats.includes('winner')).toBe(provider === 'openai' || provider === 'azure');
+  expect(JSON.stringify(body)).toContain('winner');
+});
 
 test('a response that Anthropic pauses is continued, and is one response', async () => {
   const paused = [start, ...searched.slice(0, -4), ...anthropicEnd('pause_turn')];
@@ -573,7 +692,7 @@ test('a response that Anthropic pauses is continued, and is one response', async
   const last = block(2, { type: 'text', text: '' }, { type: 'text_delta', text: 'Ada won.' });
   const events = [paused, [start, ...more('s2'), ...anthropicEnd('pause_turn')]];
   server.next(...events.map((some) => strict('anthropic', frames(...some))));
-  const call = callOf('anthropic', models.anthropic!, { webSearch: { maxUses: 5 } });
+  const call = callOf('anthropic', models.anthropic, { webSearch: { maxUses: 5 } });
   const { text, ran, finish } = await ask(
     strict('anthropic', frames(start, ...more('s3'), ...last, ...anthropicEnd('end_turn'))),
     call,
@@ -590,13 +709,13 @@ test('a response that Anthropic pauses is continued, and is one response', async
   const content: ModelEntry['content'] = [{ type: 'text', text }];
   const response: ModelEntry = { role: 'assistant', content, providerData: finish?.providerData };
   const next = { ...call, transcript: [...call.transcript, response, user('And before?')] };
-  expect((await ask(strict('anthropic', frames(...plain.anthropic!)), next)).text).toBe('Bea.');
+  expect((await ask(strict('anthropic', frames(...plain.anthropic)), next)).text).toBe('Bea.');
   expect(JSON.stringify(server.requests.at(-1)!.body)).toContain('"id":"s3"');
 });
 
 test('a response that is paused when it may not search more often ends there', async () => {
   const paused = [start, ...searched, ...anthropicEnd('pause_turn')];
-  const call = callOf('anthropic', models.anthropic!, { webSearch: { maxUses: 1 } });
+  const call = callOf('anthropic', models.anthropic, { webSearch: { maxUses: 1 } });
   const { finish } = await ask(strict('anthropic', frames(...paused)), call);
   expect(finish).toMatchObject({ reason: 'endTurn' });
   expect(server.requests).toHaveLength(1);

@@ -17,7 +17,10 @@ export const toolTypeText: Record<ToolType, { label: string; about: string }> = 
   mcp: { label: 'MCP server', about: 'Tools of a Model Context Protocol server: all or some.' },
   client: { label: 'Client tool', about: 'Your program runs it and posts the result.' },
   agent: { label: 'Agent', about: 'Each call runs a session of another agent.' },
-  web_search: { label: 'Web search', about: 'The own search of OpenAI, Anthropic or Google, which runs it.' },
+  web_search: {
+    label: 'Web search',
+    about: 'The own search of OpenAI, Azure, Anthropic, Google or Vertex AI, which runs it.',
+  },
 };
 
 const inputSchema = { type: 'object', properties: {}, required: [] };

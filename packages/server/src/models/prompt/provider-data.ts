@@ -70,7 +70,7 @@ export function createResponses(
       const returns = rules.reasoning === 'sinceResponse' ? loop.includes(entry) : rules.reasoning !== 'never';
       const content = partsOf(entry, data, {
         reasoning: returns,
-        ran: rules.ran === 'always' || (rules.ran === 'withReasoning' && returns),
+        ran: rules.ran === 'always' || (rules.ran === 'withReasoning' && returns && !data?.parts.some(isUnsealed)),
       });
       if (!isChat) return { role: 'assistant', content };
       const isText = data?.chat === undefined || data.chat.reasoningIn === 'reasoning_content';
@@ -155,6 +155,11 @@ function partsOf(
     }
   }
   return whole;
+}
+
+/** Reasoning that was not given in a form to send back: at Azure, a model that its package does not know by its deployment's name. */
+function isUnsealed({ type, metadata = {} }: DataPart): boolean {
+  return type === 'reasoning' && !Object.values(metadata).some((own) => own.reasoningEncryptedContent);
 }
 
 /** Anthropic's package leaves out the title of a page without one, and requires it. */
