@@ -19,6 +19,7 @@ import { firstBytes, integerKey, pageOf, pageRequest } from '../lib/page.ts';
 import { checkDefinition, refuse } from './definition.ts';
 import { findAgents } from './find-agents.ts';
 import { fitErrors } from './fit-errors.ts';
+import { recordEndingsOf } from './model-endings.ts';
 import { complete, storedForm } from './read-definition.ts';
 
 /** The fields of a version. */
@@ -77,6 +78,7 @@ export async function createAgent(ctx: Context, input: Input<'createAgent'>): Pr
         }),
       ),
     ]);
+    await recordEndingsOf(tx, ctx.organizationId, { ...row, model: definition.model }, now);
   });
   return { agent: view(row) };
 }
@@ -175,6 +177,8 @@ export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Pr
         }),
       ),
     ]);
+    if (input.model !== undefined)
+      await recordEndingsOf(tx, ctx.organizationId, { ...row, model: definition.model }, now);
     return { agent: view(row) };
   });
 }

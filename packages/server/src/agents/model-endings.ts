@@ -1,7 +1,7 @@
 // Announced ends of models. An event is recorded 60, 14 and 1 days before a model ends that an agent uses, once for each organization, model
 // and threshold, whatever nodes look and however often they restart.
 import sql, { join, type Sql } from 'sql-template-tag';
-import type { Db } from '../db/db.ts';
+import type { Db, Tx } from '../db/db.ts';
 import type { Shards } from '../db/shards.ts';
 import { recordEvent, systemSource } from '../events/record.ts';
 import { formatId } from '../lib/ids.ts';
@@ -35,9 +35,21 @@ export async function organizationsWithEndings({ shards }: { shards: Shards }, n
 export async function recordEndings(db: Db, organizationId: string, now: Date): Promise<number> {
   let recorded = 0;
   for (const ending of await endingsOf(db, organizationId, now)) {
-    if (await record(db, organizationId, ending, now)) recorded += 1;
+    if (await db.transaction((tx) => record(tx, organizationId, ending, now))) recorded += 1;
   }
   return recorded;
+}
+
+/** As `recordEndings`, for an agent that is saved, in its transaction: the next look may be an hour away. */
+export async function recordEndingsOf(tx: Tx, organizationId: string, agent: ModelUser, now: Date): Promise<void> {
+  const endings = new Map<string, Ending>();
+  addEndings(endings, agent, now);
+  for (const ending of endings.values()) await record(tx, organizationId, ending, now);
+}
+
+interface ModelUser {
+  agentId: string;
+  model: Definition['model'];
 }
 
 interface Ending {
@@ -53,7 +65,7 @@ async function endingsOf(db: Db, organizationId: string, now: Date): Promise<End
   const names = namesThatEnd(now);
   const endings = new Map<string, Ending>();
   let after: string | null = null;
-  for (let page: { agentId: string; model: Definition['model'] }[] = []; names.length > 0; ) {
+  for (let page: ModelUser[] = []; names.length > 0; ) {
     page = await db.query(sql`
       select a.agent_id as "agentId", v.definition->'model' as model from agents a
       join agent_versions v
@@ -61,22 +73,24 @@ async function endingsOf(db: Db, organizationId: string, now: Date): Promise<End
       where a.organization_id = ${organizationId} and a.archived_at is null and ${hasName(names)}
         and (${after}::uuid is null or a.agent_id > ${after}::uuid)
       order by a.agent_id limit ${PAGE}`);
-    for (const { agentId, model } of page) {
-      const models = [...modelsOf({ model }), ...(model.compaction ? [model.compaction] : [])];
-      for (const one of new Map(models.map((each) => [modelName(each), each])).values()) {
-        const { endsAt, replacement } = announcedEnd(one);
-        const threshold = endsAt === null ? undefined : thresholdOf(endsAt, now);
-        if (endsAt === null || threshold === undefined) continue;
-        const name = modelName(one);
-        const found = endings.get(name) ?? { model: name, endsAt, replacement, threshold, agentIds: [] };
-        found.agentIds.push(formatId('agt', agentId));
-        endings.set(name, found);
-      }
-    }
+    for (const agent of page) addEndings(endings, agent, now);
     after = page.at(-1)?.agentId ?? null;
     if (page.length < PAGE) break;
   }
   return [...endings.values()];
+}
+
+function addEndings(endings: Map<string, Ending>, { agentId, model }: ModelUser, now: Date): void {
+  const models = [...modelsOf({ model }), ...(model.compaction ? [model.compaction] : [])];
+  for (const one of new Map(models.map((each) => [modelName(each), each])).values()) {
+    const { endsAt, replacement } = announcedEnd(one);
+    const threshold = endsAt === null ? undefined : thresholdOf(endsAt, now);
+    if (endsAt === null || threshold === undefined) continue;
+    const name = modelName(one);
+    const found = endings.get(name) ?? { model: name, endsAt, replacement, threshold, agentIds: [] };
+    found.agentIds.push(formatId('agt', agentId));
+    endings.set(name, found);
+  }
 }
 
 /** The nearest threshold that was reached: earlier ones say nothing that it does not. Undefined if there is none yet, or it has ended. */
@@ -101,26 +115,24 @@ function hasName(names: readonly string[]): Sql {
   )})`;
 }
 
-function record(db: Db, organizationId: string, ending: Ending, now: Date): Promise<boolean> {
+async function record(tx: Tx, organizationId: string, ending: Ending, now: Date): Promise<boolean> {
   const { model, endsAt, replacement, threshold, agentIds } = ending;
-  return db.transaction(async (tx) => {
-    const isFirst = await tx.execute(sql`
-      insert into model_endings (organization_id, model, ends_at, threshold_days, recorded_at)
-      values (${organizationId}, ${model}, ${endsAt}::date, ${threshold}, ${now})
-      on conflict (organization_id, model, ends_at, threshold_days) do nothing`);
-    if (isFirst === 0) return false;
-    await tx.query(
-      recordEvent(systemSource(organizationId), now, {
-        type: 'model.ending',
-        resource: { type: 'model', id: model },
-        changes: {
-          endsAt: [null, endsAt],
-          ...(replacement !== null && { replacement: [null, replacement] }),
-          agents: [null, agentIds.slice(0, NAMED_AGENTS)],
-          agentCount: [null, agentIds.length],
-        },
-      }),
-    );
-    return true;
-  });
+  const isFirst = await tx.execute(sql`
+    insert into model_endings (organization_id, model, ends_at, threshold_days, recorded_at)
+    values (${organizationId}, ${model}, ${endsAt}::date, ${threshold}, ${now})
+    on conflict (organization_id, model, ends_at, threshold_days) do nothing`);
+  if (isFirst === 0) return false;
+  await tx.query(
+    recordEvent(systemSource(organizationId), now, {
+      type: 'model.ending',
+      resource: { type: 'model', id: model },
+      changes: {
+        endsAt: [null, endsAt],
+        ...(replacement !== null && { replacement: [null, replacement] }),
+        agents: [null, agentIds.slice(0, NAMED_AGENTS)],
+        agentCount: [null, agentIds.length],
+      },
+    }),
+  );
+  return true;
 }

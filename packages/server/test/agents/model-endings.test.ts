@@ -4,6 +4,7 @@ import { organizationsWithEndings, recordEndings } from '../../src/agents/model-
 import { createShards } from '../../src/db/shards.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
 import { knownModels } from '../../src/usage/known-models.ts';
+import { createManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const DAY_MS = 86_400_000;
@@ -14,12 +15,16 @@ const [provider, model] = known.split('/') as ['openai' | 'anthropic', string];
 /** At noon, so many days before the end. */
 const before = (days: number) => new Date(Date.parse(endsAt!) - days * DAY_MS - DAY_MS / 2);
 
+// What the nodes read as the time; only this moves.
+let now = before(100);
+const clock = { ...createManualClock(now), now: () => now };
+
 let service: TestService;
 let other: TestService;
 let organizationId: string;
 beforeAll(async () => {
-  service = await startTestService();
-  other = await startTestService({ database: service.database });
+  service = await startTestService({ clock });
+  other = await startTestService({ database: service.database, clock });
   organizationId = uuidOf('org', service.organizationId);
 });
 afterAll(async () => {
@@ -70,4 +75,27 @@ test('of the thresholds that have passed when an agent begins to use a model, on
   const late = await service.client.agents.create({ name: 'Late', model: { provider, model } });
   expect(await look(before(5))).toBe(1);
   expect((await endings()).slice(earlier).map(({ changes }) => changes!.agents)).toEqual([[null, [late.agentId]]]);
+});
+
+test('an agent that is given a model that ends soon is an event at once, unless the organization already has it', async () => {
+  await service.db.execute(sql`delete from model_endings where organization_id = ${organizationId}`);
+  const { client } = service;
+  const plain = await client.agents.create({ name: 'Plain', model: 'scripted/x' });
+  now = before(10);
+  const earlier = (await endings()).length;
+  const recent = async () => (await endings()).slice(earlier).map(({ changes }) => changes);
+
+  await client.agents.update(plain.agentId, { name: 'Plainer' });
+  expect(await recent()).toEqual([]);
+  await client.agents.update(plain.agentId, {
+    model: { provider: 'scripted', model: 'x', fallbacks: [{ provider, model }] },
+  });
+  expect(await recent()).toMatchObject([
+    { endsAt: [null, endsAt], agents: [null, [plain.agentId]], agentCount: [null, 1] },
+  ]);
+  await client.agents.create({ name: 'Second', model: { provider, model } });
+  expect(await recent()).toHaveLength(1);
+  now = before(0);
+  const third = await client.agents.create({ name: 'Third', model: { provider, model } });
+  expect((await recent()).slice(1)).toMatchObject([{ agents: [null, [third.agentId]] }]);
 });
