@@ -44,7 +44,7 @@ const operations = Object.values(document.paths).flatMap((methods) => Object.val
 
 interface Operation {
   operationId: string;
-  'x-codeSamples': { lang: string; source: string }[];
+  'x-codeSamples'?: { lang: string; source: string }[];
 }
 
 test('every TypeScript snippet in the documentation and in the API reference matches the types of the client', () => {
@@ -65,7 +65,7 @@ test('every TypeScript snippet in the documentation and in the API reference mat
       }
     }
     expect(count).toBeGreaterThan(25);
-    for (const { operationId, 'x-codeSamples': samples } of operations) {
+    for (const { operationId, 'x-codeSamples': samples = [] } of operations) {
       for (const { lang, source } of samples) {
         expect(lang, operationId).toBe('typescript');
         writeFileSync(join(folder, `reference-${operationId}.ts`), source);

@@ -93,5 +93,22 @@ export const Organization = Type.Object(
   { title: 'Organization' },
 );
 export type Organization = Static<typeof Organization>;
+export const OrganizationParams = Strict({ organizationId: Id('org') });
+export const ListOrganizations = ListQuery({});
+export const OrganizationPage = Page(Organization);
+export const CreateOrganization = Strict({ name: Name }, { title: 'CreateOrganization' });
+export const SetupLink = Type.Object(
+  {
+    link: Type.Optional(
+      Type.String({
+        description:
+          'Pass it on yourself; it is shown only once. Absent only from an idempotent replay after the token of the operator was changed.',
+      }),
+    ),
+    expiresAt: Timestamp,
+  },
+  { title: 'SetupLink' },
+);
+export type SetupLink = Static<typeof SetupLink>;
 export const UpdateOrganization = Strict({ name: Name }, { title: 'UpdateOrganization' });
 export const SetOrganization = Strict({ allowedOrigins: AllowedOrigins }, { title: 'SetOrganization' });

@@ -12,6 +12,7 @@ import { environmentRoutes } from './routes/environments.ts';
 import { eventRoutes } from './routes/events.ts';
 import { fileRoutes } from './routes/files.ts';
 import { keyRoutes } from './routes/keys.ts';
+import { type OperatorRouteName, operatorRoutes } from './routes/operator.ts';
 import { overviewRoutes } from './routes/overview.ts';
 import { peopleRoutes } from './routes/people.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
@@ -24,6 +25,7 @@ import { workerTurnRoutes } from './routes/worker-turns.ts';
 import type { Static, TSchema } from './schema.ts';
 
 export type { Route } from './routes/route.ts';
+export { type OperatorRouteName, operatorRoutes };
 
 export const routes = {
   ...keyRoutes,
@@ -47,6 +49,9 @@ export const routes = {
   ...eventRoutes,
 };
 
+/** All that the API reference describes. */
+export const documentedRoutes = { ...routes, ...operatorRoutes };
+
 export type Routes = typeof routes;
 export type RouteName = keyof Routes;
 
@@ -56,5 +61,11 @@ type Part<R, K extends 'params' | 'query' | 'body'> = R extends { readonly [P in
 
 /** The input of a route: path parameters, query and body in one object. No two of them have a field of the same name. */
 export type Input<N extends RouteName> = Part<Routes[N], 'params'> & Part<Routes[N], 'query'> & Part<Routes[N], 'body'>;
+type OperatorRoutes = typeof operatorRoutes;
+/** As `Input`, of a route of the operator. */
+export type OperatorInput<N extends OperatorRouteName> = Part<OperatorRoutes[N], 'params'> &
+  Part<OperatorRoutes[N], 'query'> &
+  Part<OperatorRoutes[N], 'body'>;
+export type OperatorResult<N extends OperatorRouteName> = Static<OperatorRoutes[N]['result']>;
 /** The body of a route's successful response. */
 export type Result<N extends RouteName> = Static<Routes[N]['result']>;

@@ -6,7 +6,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { routes } from '@signalbox/contract';
+import { documentedRoutes, routes } from '@signalbox/contract';
 import manifest from '../package.json' with { type: 'json' };
 import { withErrorTable } from '../src/http/reference/error-table.ts';
 import { openApiDocument } from '../src/http/reference/openapi.ts';
@@ -20,7 +20,7 @@ export const errorsPage = fileURLToPath(new URL('../../../docs/reference/errors.
 
 /** The expected content of the file. */
 export function openApiJson(): string {
-  return `${JSON.stringify(openApiDocument(routes, manifest.version), null, 2)}\n`;
+  return `${JSON.stringify(openApiDocument(documentedRoutes, manifest.version), null, 2)}\n`;
 }
 
 /** The page with the table as the contract has it. */
@@ -30,7 +30,7 @@ export function keysPageText(): string {
 
 /** The page with the table as the contract has it. */
 export function errorsPageText(): string {
-  return withErrorTable(readFileSync(errorsPage, 'utf8'), routes);
+  return withErrorTable(readFileSync(errorsPage, 'utf8'), documentedRoutes);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

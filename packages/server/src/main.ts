@@ -1,5 +1,4 @@
 // The service: configuration → platform → the roles of this node. Everything that was started is stopped in reverse.
-
 import { KnownVersions } from './agents/known-versions.ts';
 import { createAnalytics } from './analytics/recorder.ts';
 import { createKeySpending } from './budgets/key-spending.ts';
@@ -342,6 +341,7 @@ async function startRoles(
     limits: { ...config, maxConnections: await acceptedConnections(config, log) },
     trustProxy,
     monitoring,
+    operator: { operatorToken: config.operatorToken, organizationId },
     consoleDir,
     identity,
     provider,
@@ -349,7 +349,7 @@ async function startRoles(
   stops.push(() => app.close());
   const bound = await listen(app, host, port);
   setListeningPort(bound);
-  const setupToken = await createSetupToken(platform.db, organizationId, platform.clock.now());
+  const setupToken = await createSetupToken({ db: platform.db, organizationId }, platform.clock.now());
   log.info({ version, roles: [...roles], host, port: bound }, 'started');
   const publicUrl = platform.publicUrl();
   await storeConsoleUrl(platform.db, publicUrl);

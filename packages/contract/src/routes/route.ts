@@ -74,6 +74,8 @@ export interface Route {
   readonly byPerson?: true;
   /** Only for an API key: what it creates ends with that key. */
   readonly byKey?: true;
+  /** Only for the operator of the installation, whose token belongs to no organization: a route of `operatorRoutes`. */
+  readonly byOperator?: true;
   /** A key that is limited to some environments or agents may use it on itself, although it changes what they share. */
   readonly ownKey?: true;
   /** Also available without the prefix `/api/v1`. */

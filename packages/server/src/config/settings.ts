@@ -134,6 +134,11 @@ export const settingGroups = {
       about: 'key that encrypts secrets; of several keys the first encrypts, and all decrypt',
       parse: (text): readonly Buffer[] => parseMasterKeys(text),
     }),
+    operatorToken: setting({
+      variable: 'SIGNALBOX_OPERATOR_TOKEN',
+      about: 'bearer token with which the operator creates organizations over HTTP; without it those routes are closed',
+      parse: parseToken,
+    }),
     adminKeyFile: setting({
       option: 'admin-key-file',
       variable: 'SIGNALBOX_ADMIN_KEY_FILE',

@@ -42,9 +42,11 @@ const MAX_VALUE_CHARACTERS = 4_096;
 /** The service itself, as the actor of what no caller requested. */
 export const systemActor: Actor = { type: 'system', id: null, name: 'Signalbox' };
 
+export const systemOrigin = { actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+
 /** The source of what the service does by itself, outside of requests. */
 export function systemSource(organizationId: string): EventSource {
-  return { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+  return { organizationId, ...systemOrigin };
 }
 
 /** The statement that writes a record; run it in the transaction of the change. */

@@ -40,6 +40,7 @@ import { addConsole } from './console/console.ts';
 import { addSharedSessions } from './console/shared.ts';
 import { addOtherSignIns } from './console/sign-in.ts';
 import { addMonitoring, type Monitoring } from './monitoring.ts';
+import { addOperatorApi, type OperatorApiOptions } from './operator.ts';
 import { addReference } from './reference/routes.ts';
 import { createExports } from './stream/exports.ts';
 import { createStalledReaders } from './stream/stalled-readers.ts';
@@ -60,6 +61,7 @@ export interface AppOptions {
   /** The proxies whose `X-Forwarded-For` is believed: addresses and CIDRs. */
   trustProxy?: readonly string[];
   monitoring: Monitoring;
+  operator: Pick<OperatorApiOptions, 'operatorToken' | 'organizationId'>;
   identity: Identity;
   /** The OpenID Connect provider that people may sign in with. */
   provider: { name: string } | undefined;
@@ -174,6 +176,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     maxOpenSessions: options.limits.maxOpenSessions,
     checkResponses: options.checkResponses ?? false,
   });
+  addOperatorApi(app, platform, { ...options.operator, prefix: API_PREFIX, admission, limits });
   addReference(app, { prefix: API_PREFIX, version: options.version, directory: options.consoleDir });
   addMonitoring(app, platform, options.monitoring);
   const consoleParts = { ...options, limits, admission, reauthorization };

@@ -4,13 +4,13 @@
 // Metrics are for this machine and for callers with the token. Whether a request is from this machine is decided by the socket, never by
 // a header. A forwarded request came from elsewhere, even if a local proxy sent it. One that names this machine by a DNS name may come
 // from a page in a local browser, whose author pointed that name here.
-import { createHash, timingSafeEqual } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
 import { ApiError } from '../lib/api-error.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { isWithin, parseNetwork } from '../lib/network.ts';
 import type { Scrape } from '../observe/scrape.ts';
 import type { Platform } from '../platform.ts';
+import { bearerIn, isSameToken } from './auth/bearer.ts';
 import { handleError, sendProblem } from './connection/errors.ts';
 import { dataHeaders, prepareServer, refuseUnread, type ServerSettings, serverOptions } from './connection/server.ts';
 
@@ -84,9 +84,8 @@ export function createMonitoringServer(
 
 /** Throws 401, or 403 where no token would help. */
 function requireObserver(request: FastifyRequest, token: string | undefined): void {
-  const { authorization } = request.headers;
-  const [, given] = /^Bearer +([^\s]+)$/i.exec(authorization?.trim() ?? '') ?? [];
-  if (token !== undefined && given !== undefined && isSame(given, token)) return;
+  const given = bearerIn(request.headers.authorization);
+  if (token !== undefined && given !== undefined && isSameToken(given, token)) return;
   const isForwarded = FORWARDED.some((name) => request.headers[name] !== undefined);
   if (!isForwarded && isLocalName(request.headers.host) && isWithin(loopback, request.raw.socket.remoteAddress ?? ''))
     return;
@@ -105,10 +104,4 @@ function requireObserver(request: FastifyRequest, token: string | undefined): vo
 function isLocalName(host = ''): boolean {
   const name = host.replace(/:\d+$/, '');
   return name.startsWith('[') || /^[\d.]+$/.test(name) || !name.includes('.');
-}
-
-/** Takes as long whatever is given. */
-function isSame(given: string, token: string): boolean {
-  const [one, other] = [given, token].map((text) => createHash('sha256').update(text).digest());
-  return timingSafeEqual(one!, other!);
 }

@@ -64,8 +64,6 @@ export interface NewKey {
  */
 export async function createKey(ctx: Context, input: Input<'createKey'>): Promise<Result<'createKey'>> {
   const now = ctx.clock.now();
-  if (input.expiresAt && instantOf(input.expiresAt, 'expiresAt') <= now)
-    throw invalidField('expiresAt', 'must be in the future');
   const access = accessOf(input);
   const apiKey = await inTransaction(ctx, async (tx, ctx) => {
     await requireManages(tx, ctx, access);
@@ -74,9 +72,11 @@ export async function createKey(ctx: Context, input: Input<'createKey'>): Promis
   return { apiKey };
 }
 
-/** Inserts a key and its event: for a request, or for the operator on the host. Throws like `createKey`, except for `expiresAt` and 403. */
+/** Inserts a key and its event: for a request, or for the operator. Throws like `createKey`, except for 403. */
 export async function insertKey(tx: Tx, source: EventSource, now: Date, input: NewKey): Promise<ApiKeyWithSecret> {
   const { organizationId } = source;
+  if (input.expiresAt && instantOf(input.expiresAt, 'expiresAt') <= now)
+    throw invalidField('expiresAt', 'must be in the future');
   const access = accessOf(input);
   await Promise.all([
     holdEnvironments(tx, organizationId, access.environments),

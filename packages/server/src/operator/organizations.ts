@@ -1,12 +1,12 @@
 // Commands with which the operator lists and creates organizations on the host.
 import { routes } from '@signalbox/contract';
 import type { Config } from '../config/config.ts';
-import { recordEvent, systemSource } from '../events/record.ts';
+import { systemOrigin } from '../events/record.ts';
 import { validatorOf } from '../http/body/validate.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { systemClock } from '../lib/clock.ts';
 import { formatId } from '../lib/ids.ts';
-import { allOrganizations, createOrganization } from '../organizations/organizations.ts';
+import { allOrganizations, foundOrganization } from '../organizations/organizations.ts';
 import { OperatorError, withInstallation } from './operator.ts';
 import { explainStart } from './start-error.ts';
 
@@ -34,17 +34,8 @@ export async function createOrganizationOnHost(config: Config, wanted: string): 
   try {
     return await withInstallation(config, (db) =>
       db.transaction(async (tx) => {
-        const now = systemClock.now();
-        const { organizationId } = await createOrganization(tx, name, now);
-        const id = formatId('org', organizationId);
-        await tx.query(
-          recordEvent(systemSource(organizationId), now, {
-            type: 'organization.created',
-            resource: { type: 'organization', id },
-            changes: { name: [null, name] },
-          }),
-        );
-        return { organizationId: id, name };
+        const { organizationId } = await foundOrganization(tx, systemOrigin, systemClock.now(), name);
+        return { organizationId: formatId('org', organizationId), name };
       }),
     );
   } catch (error) {

@@ -91,7 +91,7 @@ export function removeUserOnHost(config: Config, wish: Wish & { user?: string | 
 /** A new setup link, like the one that a start prints; all earlier ones become void. */
 export function setupLinkOnHost(config: Config, wish: Wish): Promise<string> {
   return onHost(config, wish, async (db, { organizationId }) => {
-    const token = await createSetupToken(db, organizationId, systemClock.now(), { voidsOlder: true });
+    const token = await createSetupToken({ db, organizationId }, systemClock.now(), { voidsOlder: true });
     if (token === undefined) {
       throw new OperatorError('The organization has people already. Invite others with `signalbox users invite`.');
     }

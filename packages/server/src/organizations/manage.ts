@@ -11,7 +11,7 @@ import type { SignIn, Visitor } from '../people/identity.ts';
 import { addMember, membershipsOf } from '../people/memberships.ts';
 import { actorOf, userResource, visitorSource } from '../people/records.ts';
 import type { Platform } from '../platform.ts';
-import { createOrganization } from './organizations.ts';
+import { foundOrganization } from './organizations.ts';
 
 /** Renames it. The same name changes nothing. */
 export async function updateOrganization(
@@ -37,7 +37,7 @@ export async function getOrganization(ctx: Context): Promise<Result<'getOrganiza
   return { organization: viewOrganization(ctx, await readOrganization(ctx.db, ctx, empty)) };
 }
 
-interface Row {
+export interface Row {
   name: string;
   allowedOrigins: string[];
   createdAt: Date;
@@ -71,7 +71,10 @@ async function readOrganization(db: Queryable, { organizationId }: Context, lock
   return row!;
 }
 
-function viewOrganization({ organizationId, prices }: Context, { name, allowedOrigins, createdAt }: Row): Organization {
+export function viewOrganization(
+  { organizationId, prices }: Pick<Context, 'organizationId' | 'prices'>,
+  { name, allowedOrigins, createdAt }: Row,
+): Organization {
   return {
     organizationId: formatId('org', organizationId),
     name,
@@ -99,18 +102,12 @@ export async function createOrganizationForPerson(
     if (!memberships.some(({ role }) => scopesOfRole[role].has('organization:manage'))) {
       throw new ApiError('insufficient_permission', 'Only admins and owners of an organization can do this.');
     }
-    const { organizationId } = await createOrganization(tx, name, now);
+    const by = { actor: actorOf(person), ...visitor };
+    const { organizationId } = await foundOrganization(tx, by, now, name);
     if ((await addMember(tx, organizationId, person.userId, 'owner', now)) === 'gone') {
       throw new ApiError('signed_out', 'Sign in first.');
     }
     const source = visitorSource(organizationId, actorOf(person), visitor);
-    await tx.query(
-      recordEvent(source, now, {
-        type: 'organization.created',
-        resource: { type: 'organization', id: formatId('org', organizationId) },
-        changes: { name: [null, name] },
-      }),
-    );
     await tx.query(
       recordEvent(source, now, {
         type: 'user.joined',

@@ -1,8 +1,9 @@
 // Organizations: the unit of tenancy. A fresh installation has one, created at its first start.
 import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
+import { type EventSource, recordEvent } from '../events/record.ts';
 import { firstHash } from '../events/sequencer.ts';
-import { newUuid } from '../lib/ids.ts';
+import { formatId, newUuid } from '../lib/ids.ts';
 
 /** The environments that every organization starts with. */
 const firstEnvironments = ['production', 'staging'];
@@ -28,6 +29,25 @@ export async function createOrganization(tx: Tx, name: string, now: Date): Promi
     ),
   ]);
   return { organizationId, name };
+}
+
+/** Creates one, and records who did. */
+export async function foundOrganization(
+  tx: Tx,
+  by: Omit<EventSource, 'organizationId'>,
+  now: Date,
+  name: string,
+): Promise<Organization> {
+  const created = await createOrganization(tx, name, now);
+  const { organizationId } = created;
+  await tx.query(
+    recordEvent({ ...by, organizationId }, now, {
+      type: 'organization.created',
+      resource: { type: 'organization', id: formatId('org', organizationId) },
+      changes: { name: [null, name] },
+    }),
+  );
+  return created;
 }
 
 /** Every organization of the installation, oldest first: for the operator, never for a request. */

@@ -1,8 +1,8 @@
 // Links that let people in: invitations, and the setup link of an installation; and links that set a new password. People pass them on
 // themselves: no mail server is required. Following a link is in links.ts.
-import type { Input, Invitation, Result, Role } from '@signalbox/contract';
+import type { Input, Invitation, OperatorResult, Result, Role } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
-import type { Db, Tx } from '../db/db.ts';
+import type { Tx } from '../db/db.ts';
 import { deleteAcross } from '../db/delete-in-batches.ts';
 import { type EventSource, recordEvent, systemActor } from '../events/record.ts';
 import { hashSecret, newSecret } from '../keys/secret.ts';
@@ -172,12 +172,12 @@ export async function insertReset(
  * an installation each print one at their start, unless `voidsOlder` is set, for links that have leaked.
  */
 export async function createSetupToken(
-  db: Db,
-  organizationId: string,
+  ctx: Pick<Context, 'db' | 'organizationId'>,
   now: Date,
   { voidsOlder = false } = {},
 ): Promise<string | undefined> {
-  return db.transaction(async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
+    const { organizationId } = ctx;
     await lockOrganization(tx, organizationId);
     if (await hasMembers(tx, organizationId)) return undefined;
     if (voidsOlder) await tx.query(sql`delete from invitations where organization_id = ${organizationId} and is_setup`);
@@ -195,6 +195,15 @@ export async function createSetupToken(
     await insert(tx, organizationId, row, token, true);
     return token;
   });
+}
+
+/** For the operator of the installation, whose earlier links become void. 409 if the organization has people. */
+export async function createSetupLink(ctx: Context): Promise<OperatorResult<'createSetupLink'>> {
+  const now = ctx.clock.now();
+  const token = await createSetupToken(ctx, now, { voidsOlder: true });
+  if (token === undefined)
+    throw new ApiError('conflict', 'The organization has people already: they invite others in the console.');
+  return { link: linkOf(ctx.publicUrl(), token), expiresAt: new Date(now.getTime() + SETUP_MS).toISOString() };
 }
 
 /** Expired links are already invalid; this frees their space. */

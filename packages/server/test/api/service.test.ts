@@ -72,7 +72,7 @@ test('a setup link that is requested on the host invalidates all others', async 
   const { db, setupLink } = await startTestService();
   expect(setupLink).toBeDefined();
   const [organization] = await db.query<{ id: string }>(sql`select organization_id as id from organizations`);
-  watchSecret((await createSetupToken(db, organization!.id, new Date(), { voidsOlder: true }))!);
+  watchSecret((await createSetupToken({ db, organizationId: organization!.id }, new Date(), { voidsOlder: true }))!);
   expect(await db.query(sql`select 1 from invitations where is_setup`)).toHaveLength(1);
 });
 

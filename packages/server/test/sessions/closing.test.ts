@@ -82,6 +82,7 @@ beforeEach(async () => {
     version: 'test',
     limits: readConfig({}, {}),
     monitoring: { scrape, token: undefined, isDraining: () => false },
+    operator: { operatorToken: undefined, organizationId: world.organizationId },
     // Users do not sign in here.
     identity: { cookieIn: () => undefined } as unknown as Identity,
     provider: undefined,

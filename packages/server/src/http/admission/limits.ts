@@ -26,7 +26,7 @@ import { isFor } from '../../budgets/stops.ts';
 import { createRequestLimits } from '../../keys/request-limits.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Context, PoolContext } from '../../lib/context.ts';
+import type { Context } from '../../lib/context.ts';
 import { uuidOf } from '../../lib/ids.ts';
 import { networkOf } from '../../lib/network.ts';
 import { defaultOfTokens, type RateClass, type RateLimits } from '../../lib/rate-limits.ts';
@@ -52,7 +52,7 @@ export interface Limits {
   /** Whether the caller's credential was valid recently. */
   isTrusted(caller: Caller): boolean;
   /** Runs `authenticate`, unless the address was refused too often; throws 429 `rate_limited` then. */
-  throttle(caller: Caller, authenticate: () => Promise<PoolContext>): Promise<PoolContext>;
+  throttle<T>(caller: Caller, authenticate: () => Promise<T>): Promise<T>;
   /** Remembers that the caller's credential is valid. */
   trust(caller: Caller): void;
   /**

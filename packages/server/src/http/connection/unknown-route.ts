@@ -1,5 +1,5 @@
 // The refusal of a request that no route takes: what is probably wrong with its path or its method.
-import { type Route, routes } from '@signalbox/contract';
+import { documentedRoutes, type Route } from '@signalbox/contract';
 import { ApiError } from '../../lib/api-error.ts';
 
 /** `path`: without the query. */
@@ -19,7 +19,9 @@ export function requireNoSlashAtEnd(method: string, path: string, prefix: string
 }
 
 function methodsOf(path: string): string[] {
-  const found = Object.values<Route>(routes).filter((route) => matches(route.path.split('/'), path.split('/')));
+  const found = Object.values<Route>(documentedRoutes).filter((route) =>
+    matches(route.path.split('/'), path.split('/')),
+  );
   return [...new Set(found.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))].sort();
 }
 

@@ -1,10 +1,11 @@
 // An example body for every operation that has one, for the OpenAPI document and the reference page. A test validates each
 // against the contract's schema.
-import type { RouteName, routes } from '@signalbox/contract';
+import type { documentedRoutes } from '@signalbox/contract';
 
+type Routes = typeof documentedRoutes;
 type RouteWithBody = {
-  [Name in RouteName]: (typeof routes)[Name] extends { body: object } ? Name : never;
-}[RouteName];
+  [Name in keyof Routes]: Routes[Name] extends { body: object } ? Name : never;
+}[keyof Routes];
 
 export const bodyExamples = {
   testTool: {
@@ -23,6 +24,8 @@ export const bodyExamples = {
   },
   listMcpTools: { server: { type: 'mcp', name: 'crm', url: 'https://crm.example.com/mcp' } },
   createKey: { name: 'Billing', permission: 'write', expiresAt: '2030-01-31T00:00:00.000Z' },
+  createOrganization: { name: 'Acme' },
+  createOrganizationKey: { name: 'First', permission: 'admin' },
   updateKey: { name: 'Billing, nightly', metadata: { team: 'payments' } },
   rotateKey: { gracePeriodSeconds: 86_400 },
   createAgent: {

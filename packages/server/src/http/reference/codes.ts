@@ -10,17 +10,16 @@ const ofTokens = [
   'not_found',
 ] as const;
 
+/** What a key may get from every route that takes one. */
+const ofKeys = ['malformed_token', 'token_expired', 'token_rotated', 'token_revoked', 'ip_not_allowed'] as const;
+
 /** Every code that the route can return, in the order of the contract. */
 export function codesOf(route: Route): ErrorCode[] {
   const can = new Set<ErrorCode>([
     'invalid_request',
     'missing_token',
-    'malformed_token',
     'invalid_token',
-    'token_expired',
-    'token_rotated',
-    'token_revoked',
-    'ip_not_allowed',
+    ...(route.byOperator ? [] : ofKeys),
     'request_timeout',
     'uri_too_long',
     'headers_too_large',
@@ -31,7 +30,7 @@ export function codesOf(route: Route): ErrorCode[] {
   ]);
   const takesCursor = [route.query, route.body].some((part) => (part as SchemaObject | undefined)?.properties?.cursor);
   if (takesCursor) can.add('invalid_cursor');
-  if (route.scope !== 'any') can.add('insufficient_permission');
+  if (route.scope !== 'any' || route.byOperator) can.add('insufficient_permission');
   if (route.byPerson) can.add('person_required');
   if (route.token) {
     for (const code of ofTokens) can.add(code);

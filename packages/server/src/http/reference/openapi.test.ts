@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { permissionOf, type Route, type RouteName, routes, scopesOf } from '@signalbox/contract';
+import { documentedRoutes, permissionOf, type Route, type RouteName, scopesOf } from '@signalbox/contract';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
 import {
@@ -14,7 +14,7 @@ import {
 import { bodyExamples } from './body-examples.ts';
 import { openApiDocument } from './openapi.ts';
 
-const document = openApiDocument(routes, '0.1.0');
+const document = openApiDocument(documentedRoutes, '0.1.0');
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
 );
@@ -42,22 +42,24 @@ describe('the document', () => {
       operation.operationId,
       `${method.toUpperCase()} ${path}`,
       operation['x-permission'],
-      operation.security[0].apiKey.join(),
+      JSON.stringify(operation.security[0]),
     ]);
-    const wanted = Object.entries<Route>(routes).map(([name, route]) => [
+    const wanted = Object.entries<Route>(documentedRoutes).map(([name, route]) => [
       name,
       `${route.method} /api/v1${route.path}`,
-      permissionOf(route),
-      scopesOf(route).join(),
+      route.byOperator ? undefined : permissionOf(route),
+      JSON.stringify(route.byOperator ? { operatorToken: [] } : { apiKey: scopesOf(route) }),
     ]);
     expect(described.toSorted()).toEqual(wanted.toSorted());
     const explained = document.tags.map(({ name }) => name);
-    expect(explained.toSorted()).toEqual([...new Set(Object.values<Route>(routes).map(({ tag }) => tag))].toSorted());
+    expect(explained.toSorted()).toEqual(
+      [...new Set(Object.values<Route>(documentedRoutes).map(({ tag }) => tag))].toSorted(),
+    );
   });
 
   test('names every body, and describes every operation, for the programs that generate clients', () => {
     for (const { path, method, operation } of operations) {
-      expect(operation.description, `${method} ${path}`).toMatch(/permission|rights/);
+      expect(operation.description, `${method} ${path}`).toMatch(/permission|rights|Only for the operator/);
       for (const { content = {} } of Object.values(operation.responses)) {
         for (const [type, { schema }] of Object.entries(content))
           if (type !== 'text/csv') expect(schema.$ref, `${method} ${path}`).toBeDefined();
@@ -136,7 +138,7 @@ describe('the document', () => {
 });
 
 test('every operation that takes a body shows one, and the contract accepts it', () => {
-  for (const [name, route] of Object.entries<Route>(routes)) {
+  for (const [name, route] of Object.entries<Route>(documentedRoutes)) {
     const example = bodyExamples[name as keyof typeof bodyExamples];
     expect(example === undefined, name).toBe(route.body === undefined);
     if (route.body) expect([...Compile(route.body).Errors(example)], name).toEqual([]);

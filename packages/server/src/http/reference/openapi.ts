@@ -45,10 +45,10 @@ export interface Operation {
   tags: string[];
   summary: string;
   description?: string;
-  /** The least permission that the caller needs. */
-  'x-permission': Permission;
+  /** The least permission that the caller needs; none for the operator, who has no permissions. */
+  'x-permission'?: Permission;
   /** The scope that the caller needs: OpenAPI 3.1 allows names of roles here for every type of scheme. */
-  security: [{ apiKey: Scope[] }, ...{ sessionToken: TokenScope[] }[]];
+  security: [{ apiKey: Scope[] }, ...{ sessionToken: TokenScope[] }[]] | [{ operatorToken: [] }];
   /** The same operation at another path. */
   'x-also-at'?: string;
   /** Every `code` that an error of this operation can have. */
@@ -56,7 +56,7 @@ export interface Operation {
   parameters: Parameter[];
   requestBody?: { required: boolean; content: Content };
   responses: Record<string, ResponseObject>;
-  'x-codeSamples': { lang: string; label: string; source: string }[];
+  'x-codeSamples'?: { lang: string; label: string; source: string }[];
 }
 
 interface Webhook {
@@ -113,6 +113,8 @@ const tags: Record<string, string> = {
   Budgets: 'What sessions should cost in a day or a month, with alerts, and optionally a stop.',
   Analytics: 'Sessions, turns, errors, latencies, deliveries and cost over time.',
   Overview: 'Counts of what is happening now.',
+  Organizations:
+    'The tenants of an installation, each with people, keys and data of its own: only for its operator, with the token of `SIGNALBOX_OPERATOR_TOKEN`.',
   'Event log': 'Who changed what in the organization, in one chain without gaps.',
   People:
     'Who can sign in to the console, and the links that admit them: only for signed-in users. API keys can read the organization and set the origins of its web pages.',
@@ -140,8 +142,12 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
       tags: [route.tag],
       summary: route.summary,
       description: descriptionOf(route),
-      'x-permission': permissionOf(route),
-      security: [{ apiKey: scopesOf(route) }, ...(route.token ? [{ sessionToken: [route.token] }] : [])],
+      ...(route.byOperator
+        ? { security: [{ operatorToken: [] }] }
+        : {
+            'x-permission': permissionOf(route),
+            security: [{ apiKey: scopesOf(route) }, ...(route.token ? [{ sessionToken: [route.token] }] : [])],
+          }),
       ...(route.alsoAtRoot && { 'x-also-at': route.path }),
       parameters: [...parametersIn('path', route.params), ...parametersIn('query', route.query), ...headersOf(route)],
       ...(route.body && {
@@ -172,7 +178,10 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
       }),
       'x-error-codes': codesOf(route),
       responses: { ...successOf(operationId, route), ...errorsOf(route, problem) },
-      'x-codeSamples': [{ lang: 'typescript', label: 'TypeScript', source: typescriptSample(operationId, route) }],
+      // The client calls with a key, so it has no method for the operator.
+      ...(!route.byOperator && {
+        'x-codeSamples': [{ lang: 'typescript', label: 'TypeScript', source: typescriptSample(operationId, route) }],
+      }),
     };
   }
 
@@ -257,6 +266,12 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
           type: 'http',
           scheme: 'bearer',
           description: `An API key's secret, \`sbk_…\`. What it can do is decided by its scopes: the scopes of its permission (${permissions.join(', ')}), or the ones that it was given one by one.`,
+        },
+        operatorToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'The token of `SIGNALBOX_OPERATOR_TOKEN`, which the operator of the installation sets. It opens the operations that list it, and nothing else; no API key, session token or sign-in opens them.',
         },
         sessionToken: {
           type: 'http',

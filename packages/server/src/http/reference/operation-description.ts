@@ -10,13 +10,15 @@ export function descriptionOf(route: Route): string {
     .join(', ')
     .replace(/, ([^,]*)$/, ' and $1')}`;
   const access = [
-    route.byPerson
-      ? `Only for a signed-in user with the permission \`${permission}\`.`
-      : route.scope === 'any'
-        ? 'Every key can call it, whatever its permission or scopes.'
-        : `Needs the scope${route.alsoScope ? 's' : ''} ${scopesOf(route)
-            .map((scope) => `\`${scope}\``)
-            .join(' and ')}, which ${having} include${permission === 'admin' ? 's' : ''}.`,
+    route.byOperator
+      ? 'Only for the operator of the installation, with the token of `SIGNALBOX_OPERATOR_TOKEN`.'
+      : route.byPerson
+        ? `Only for a signed-in user with the permission \`${permission}\`.`
+        : route.scope === 'any'
+          ? 'Every key can call it, whatever its permission or scopes.'
+          : `Needs the scope${route.alsoScope ? 's' : ''} ${scopesOf(route)
+              .map((scope) => `\`${scope}\``)
+              .join(' and ')}, which ${having} include${permission === 'admin' ? 's' : ''}.`,
     ...(route.token
       ? [
           `A session token needs the scope \`${route.token}\`${route.tokenFields ? `, and can send ${route.tokenFields.map((field) => `\`${field}\``).join(', ')}` : ''}.`,

@@ -383,6 +383,7 @@ export const resourceExamples: Record<string, unknown> = {
     link: 'https://signalbox.example.com/console/link#the_token_of_the_reset',
     expiresAt: '2026-02-01T09:30:00.000Z',
   },
+  SetupLink: { link: 'https://signalbox.example.com/console/link#the_token', expiresAt: '2026-02-01T09:30:00.000Z' },
   CreatedWebhookSubscription: {
     webhookSubscription: { ...subscription, secretVersion: 1, confirmedSecretVersion: null, lastSuccessAt: null },
     signingSecret: 'whsec_the_secret_is_shown_only_in_this_response',

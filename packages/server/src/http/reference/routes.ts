@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { routes } from '@signalbox/contract';
+import { documentedRoutes } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
 import { pageHeaders } from '../connection/page-headers.ts';
@@ -26,8 +26,8 @@ export function addReference(
   { prefix, version, directory }: { prefix: string; version: string; directory: string | undefined },
 ): void {
   // Built by the first request: most nodes never serve it.
-  const openApi = once(() => documentOf(JSON.stringify(openApiDocument(routes, version))));
-  const llms = once(() => documentOf(llmsText(openApiDocument(routes, version))));
+  const openApi = once(() => documentOf(JSON.stringify(openApiDocument(documentedRoutes, version))));
+  const llms = once(() => documentOf(llmsText(openApiDocument(documentedRoutes, version))));
   for (const path of ['/openapi.json', `${prefix}/openapi.json`]) {
     app.get(path, async (request, reply) => send(request, reply, 'application/json', await openApi()));
   }
