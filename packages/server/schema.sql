@@ -246,6 +246,8 @@ create table sessions (
   appended_characters integer default 0 not null,
   -- What models do not get of the conversation or the agent (sessions/state/left-out.ts); null if nothing is left out.
   left_out jsonb,
+  -- Searches of the web that the models' providers ran, which they charge for apart from tokens.
+  web_searches bigint default 0 not null,
   constraint sessions_pkey primary key (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
@@ -575,6 +577,7 @@ create table model_usage (
   -- Null: the session has no end user, or the end user was erased.
   end_user_id text,
   key_id uuid,
+  web_searches bigint default 0 not null,
   constraint model_usage_pkey primary key (organization_id, usage_id)
 ) with (autovacuum_analyze_scale_factor=0.5);
 -- For what a key has spent today, before its calls are in the sums.
@@ -596,6 +599,7 @@ create table model_usage_days (
   -- Of the steps with a price.
   cost_usd numeric not null,
   cache_write_tokens bigint default 0 not null,
+  web_searches bigint default 0 not null,
   constraint model_usage_days_pkey primary key (organization_id, day, agent_id, environment, model)
 );
 
@@ -1027,6 +1031,7 @@ create table model_usage_end_user_days (
   cached_tokens bigint not null,
   cache_write_tokens bigint not null,
   cost_usd numeric not null,
+  web_searches bigint default 0 not null,
   constraint model_usage_end_user_days_pkey primary key (organization_id, day, environment, end_user_id)
 );
 create index model_usage_end_user_days_by_id on model_usage_end_user_days (organization_id, end_user_id);
@@ -1048,6 +1053,7 @@ create table model_usage_key_days (
   cached_tokens bigint not null,
   cache_write_tokens bigint not null,
   cost_usd numeric not null,
+  web_searches bigint default 0 not null,
   constraint model_usage_key_days_pkey primary key (organization_id, key_id, day, agent_id, environment)
 );
 create index model_usage_key_days_by_day on model_usage_key_days (organization_id, day);

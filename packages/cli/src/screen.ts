@@ -81,13 +81,21 @@ export class Screen {
   }
 }
 
-/** `1200 tokens in (800 cached, 100 written to the cache), 50 out`. */
-function tokensOf({ inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0 }: Session['usage']): string {
+/** `1200 tokens in (800 cached, 100 written to the cache), 50 out, 2 searches`. */
+function tokensOf({
+  inputTokens,
+  outputTokens,
+  cachedTokens,
+  cacheWriteTokens = 0,
+  webSearches = 0,
+}: Session['usage']): string {
   const cache = [
     cachedTokens > 0 && `${cachedTokens} cached`,
     cacheWriteTokens > 0 && `${cacheWriteTokens} written to the cache`,
   ].filter((part) => part !== false);
-  return `${inputTokens} tokens in${cache.length > 0 ? ` (${cache.join(', ')})` : ''}, ${outputTokens} out`;
+  return `${inputTokens} tokens in${cache.length > 0 ? ` (${cache.join(', ')})` : ''}, ${outputTokens} out${
+    webSearches > 0 ? `, ${counted(webSearches, 'search', 'searches')}` : ''
+  }`;
 }
 
 function errorOf({ code, message }: NonNullable<Session['error']>): string {

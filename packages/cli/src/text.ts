@@ -87,8 +87,8 @@ export function leftWidthOf(rows: readonly (readonly [string, string])[]): numbe
 }
 
 /** `1 message`, `2 messages`. */
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
+export function counted(count: number, what: string, several = `${what}s`): string {
+  return `${count} ${count === 1 ? what : several}`;
 }
 
 export function sizeText(bytes: number): string {

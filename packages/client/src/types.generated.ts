@@ -1257,6 +1257,8 @@ export interface ModelCallUsage {
   cachedTokens: number;
   /** Input tokens that were written to the provider's cache. Left out if there are none. */
   cacheWriteTokens?: number;
+  /** Searches of the web that the provider ran itself, as it reports them. Left out if there are none. */
+  webSearches?: number;
   /** At the prices of the time of each call; null if no call had one. `Organization.pricesDate` is the day of the built-in prices. */
   costUsd: number | null;
 }
@@ -1297,6 +1299,8 @@ export interface ModelPrices {
   /** Default: `inputUsd`. */
   cacheWriteInputUsd?: number;
   outputUsd: number;
+  /** For one search of the web, if the operator has set it; else searches are in no cost. */
+  webSearchUsd?: number;
   /** The prices of all tokens of a call with more input tokens than `aboveInputTokens`. */
   tiers?: {
     aboveInputTokens: number;
@@ -2312,6 +2316,8 @@ export interface Usage {
   cachedTokens: number;
   /** Input tokens that were written to the provider's cache. Left out if there are none. */
   cacheWriteTokens?: number;
+  /** Searches of the web that the provider ran itself, as it reports them. Left out if there are none. */
+  webSearches?: number;
   /** Model calls. */
   steps: number;
   toolCalls: number;
@@ -2331,6 +2337,8 @@ export interface UsageGroup {
   cachedTokens: number;
   /** Input tokens that were written to the provider's cache. Left out if there are none. */
   cacheWriteTokens?: number;
+  /** Searches of the web that the provider ran itself, as it reports them. Left out if there are none. */
+  webSearches?: number;
   /** Model calls. */
   steps: number;
   /** Model calls not included in `costUsd`, because their model had no price. */
@@ -2351,6 +2359,8 @@ export interface UsagePart {
   cachedTokens: number;
   /** Input tokens that were written to the provider's cache. Left out if there are none. */
   cacheWriteTokens?: number;
+  /** Searches of the web that the provider ran itself, as it reports them. Left out if there are none. */
+  webSearches?: number;
   /** Model calls. */
   steps: number;
   /** Model calls not included in `costUsd`, because their model had no price. */
@@ -2383,6 +2393,8 @@ export interface UsageSum {
   cachedTokens: number;
   /** Input tokens that were written to the provider's cache. Left out if there are none. */
   cacheWriteTokens?: number;
+  /** Searches of the web that the provider ran itself, as it reports them. Left out if there are none. */
+  webSearches?: number;
   /** Model calls. */
   steps: number;
   /** Model calls not included in `costUsd`, because their model had no price. */
@@ -2598,6 +2610,8 @@ export interface WorkerUsage {
   outputTokens: number;
   cachedTokens?: number | undefined;
   cacheWriteTokens?: number | undefined;
+  /** Searches of the web that the provider ran itself. */
+  webSearches?: number | undefined;
   costUsd?: number | undefined;
 }
 

@@ -33,13 +33,21 @@ const price = {
 const ModelPrices = Type.Object(
   {
     ...price,
+    webSearchUsd: Type.Optional(
+      Type.Number({
+        description: 'For one search of the web, if the operator has set it; else searches are in no cost.',
+      }),
+    ),
     tiers: Type.Optional(
       Type.Array(Type.Object({ aboveInputTokens: Type.Integer(), ...price }), {
         description: 'The prices of all tokens of a call with more input tokens than `aboveInputTokens`.',
       }),
     ),
   },
-  { title: 'ModelPrices', description: 'In US dollars per million tokens: of the operator, or built in.' },
+  {
+    title: 'ModelPrices',
+    description: 'In US dollars per million tokens, apart from `webSearchUsd`: of the operator, or built in.',
+  },
 );
 
 export const OfferedModel = Type.Object(

@@ -83,6 +83,13 @@ export const CacheWriteTokens = Type.Optional(
   Type.Integer({ description: "Input tokens that were written to the provider's cache. Left out if there are none." }),
 );
 
+/** Providers charge for these apart from tokens. */
+export const WebSearches = Type.Optional(
+  Type.Integer({
+    description: 'Searches of the web that the provider ran itself, as it reports them. Left out if there are none.',
+  }),
+);
+
 /** Tokens and calls: of the turn in `turn.completed`, of all turns on the session. */
 export const Usage = Type.Object(
   {
@@ -90,6 +97,7 @@ export const Usage = Type.Object(
     outputTokens: Type.Integer(),
     cachedTokens: Type.Integer({ description: "Input tokens that came from the provider's cache." }),
     cacheWriteTokens: CacheWriteTokens,
+    webSearches: WebSearches,
     steps: Type.Integer({ description: 'Model calls.' }),
     toolCalls: Type.Integer(),
     costUsd: CostUsd,
@@ -105,6 +113,7 @@ export const TokensAndCost = Type.Object(
     outputTokens: Type.Integer(),
     cachedTokens: Type.Integer(),
     cacheWriteTokens: CacheWriteTokens,
+    webSearches: WebSearches,
     costUsd: CostUsd,
   },
   { title: 'ModelCallUsage' },

@@ -67,6 +67,7 @@ const usage = (value: Usage): Usage =>
       outputTokens: 'show',
       cachedTokens: 'show',
       cacheWriteTokens: 'show',
+      webSearches: 'show',
       steps: 'show',
       toolCalls: 'show',
       costUsd: nothing,

@@ -1,7 +1,7 @@
 /** The usage of the organization over all sessions, including deleted ones. */
 
 import { EnvironmentName, Id, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
-import { CacheWriteTokens } from './session-state.ts';
+import { CacheWriteTokens, WebSearches } from './session-state.ts';
 
 /** Shown beside costs. */
 export const PricesDate = Nullable(
@@ -16,6 +16,7 @@ const sums = {
   outputTokens: Type.Integer(),
   cachedTokens: Type.Integer({ description: 'Input tokens that the provider had in its cache.' }),
   cacheWriteTokens: CacheWriteTokens,
+  webSearches: WebSearches,
   steps: Type.Integer({ description: 'Model calls.' }),
   unpricedSteps: Type.Integer({
     description: 'Model calls not included in `costUsd`, because their model had no price.',

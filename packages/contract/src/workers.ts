@@ -186,6 +186,13 @@ export const WorkerUsage = Strict(
     outputTokens: Tokens,
     cachedTokens: Type.Optional(Tokens),
     cacheWriteTokens: Type.Optional(Tokens),
+    webSearches: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1_000_000,
+        description: 'Searches of the web that the provider ran itself.',
+      }),
+    ),
     costUsd: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
   },
   { title: 'WorkerUsage', description: 'The usage of the step; counts toward the budget.' },

@@ -104,6 +104,7 @@ const numbers = [
   'cachedTokens',
   'cacheWriteTokens',
   'outputTokens',
+  'webSearches',
   'steps',
   'unpricedSteps',
   'costUsd',

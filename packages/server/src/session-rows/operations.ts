@@ -14,8 +14,8 @@ import type { Queryable } from '../db/db.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { jsonOf } from '../lib/json/json-text.ts';
-import { cacheWrites } from '../usage/cache-writes.ts';
 import { roundUsd } from '../usage/prices.ts';
+import { rareCounts } from '../usage/rare-counts.ts';
 import type { OperationTrace } from './operation-trace.ts';
 
 /**
@@ -101,7 +101,10 @@ export const operationColumnsWith = (output: Sql): Sql => sql`
 export const operationColumns: Sql = operationColumnsWith(sql`o.output`);
 
 /** What a model call used. Of the input tokens, some came from the provider's cache, and others were written to it. */
-export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'cacheWriteTokens'>;
+export type TokenUsage = Pick<
+  Usage,
+  'inputTokens' | 'outputTokens' | 'cachedTokens' | 'cacheWriteTokens' | 'webSearches'
+>;
 
 /** With the cost; null if the model has no price. */
 export type PricedUsage = TokenUsage & Pick<Usage, 'costUsd'>;
@@ -237,7 +240,10 @@ export function usageOf(operations: readonly Pick<Operation, 'kind' | 'usage'>[]
     inputTokens: sum(({ inputTokens }) => inputTokens),
     outputTokens: sum(({ outputTokens }) => outputTokens),
     cachedTokens: sum(({ cachedTokens }) => cachedTokens),
-    ...cacheWrites(sum(({ cacheWriteTokens = 0 }) => cacheWriteTokens)),
+    ...rareCounts({
+      cacheWriteTokens: sum(({ cacheWriteTokens = 0 }) => cacheWriteTokens),
+      webSearches: sum(({ webSearches = 0 }) => webSearches),
+    }),
     steps: models.length,
     toolCalls: operations.filter(({ kind }) => kind === 'tool').length,
     costUsd: isPriced ? roundUsd(sum(({ costUsd }) => costUsd ?? 0)) : null,

@@ -8,7 +8,7 @@ import { formatCursor } from '../journal/cursor.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import { isDraft, shownVersion } from '../lib/draft-version.ts';
 import { formatId } from '../lib/ids.ts';
-import { cacheWrites } from '../usage/cache-writes.ts';
+import { rareCounts } from '../usage/rare-counts.ts';
 import { type LeftOutColumn, viewLeftOut } from './left-out.ts';
 
 export interface SessionRow {
@@ -55,6 +55,7 @@ export interface SessionRow {
   outputTokens: number;
   cachedTokens: number;
   cacheWriteTokens: number;
+  webSearches: number;
   steps: number;
   toolCalls: number;
   costUsd: number | null;
@@ -78,7 +79,7 @@ export const sessionColumns: Sql = sql`
   s.forked_from_session_id as "forkedFromSessionId", s.forked_at_turn as "forkedAtTurn", s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,
   s.end_user_id as "endUserId", s.end_user_name as "endUserName",
   s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.cached_tokens as "cachedTokens",
-  s.cache_write_tokens as "cacheWriteTokens", s.steps,
+  s.cache_write_tokens as "cacheWriteTokens", s.web_searches as "webSearches", s.steps,
   s.tool_calls as "toolCalls", s.cost_usd::float8 as "costUsd", s.model_calls as "modelCalls", s.context_tokens as "reportedTokens", s.created_at as "createdAt", s.updated_at as "updatedAt",
   s.ended_at as "endedAt"`;
 
@@ -126,7 +127,7 @@ export function viewSession(row: SessionRow): Session {
       inputTokens: row.inputTokens,
       outputTokens: row.outputTokens,
       cachedTokens: row.cachedTokens,
-      ...cacheWrites(row.cacheWriteTokens),
+      ...rareCounts(row),
       steps: row.steps,
       toolCalls: row.toolCalls,
       costUsd: row.costUsd,

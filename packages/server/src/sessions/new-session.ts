@@ -107,6 +107,7 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
     outputTokens: 0,
     cachedTokens: 0,
     cacheWriteTokens: 0,
+    webSearches: 0,
     steps: 0,
     toolCalls: 0,
     costUsd: null,

@@ -35,10 +35,10 @@ export function compactUsage(db: Db, organizationId: string, batchCalls: number 
       // In the order of the key: two nodes that add to the same sums then can't deadlock.
       tx.execute(sql`
         insert into model_usage_days as d (organization_id, day, agent_id, environment, model, steps, unpriced_steps,
-          input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd)
+          input_tokens, output_tokens, cached_tokens, cache_write_tokens, web_searches, cost_usd)
         select c.organization_id, (c.occurred_at at time zone 'UTC')::date, c.agent_id, c.environment, c.model, count(*),
           count(*) filter (where c.cost_usd is null), sum(c.input_tokens), sum(c.output_tokens), sum(c.cached_tokens),
-          sum(c.cache_write_tokens),
+          sum(c.cache_write_tokens), sum(c.web_searches),
           coalesce(sum(c.cost_usd), 0)
         from model_usage c
         where c.organization_id = ${organizationId} and c.usage_id = any(${ids}::uuid[])
@@ -47,13 +47,14 @@ export function compactUsage(db: Db, organizationId: string, batchCalls: number 
           steps = d.steps + excluded.steps, unpriced_steps = d.unpriced_steps + excluded.unpriced_steps,
           input_tokens = d.input_tokens + excluded.input_tokens, output_tokens = d.output_tokens + excluded.output_tokens,
           cached_tokens = d.cached_tokens + excluded.cached_tokens,
-          cache_write_tokens = d.cache_write_tokens + excluded.cache_write_tokens, cost_usd = d.cost_usd + excluded.cost_usd`),
+          cache_write_tokens = d.cache_write_tokens + excluded.cache_write_tokens,
+          web_searches = d.web_searches + excluded.web_searches, cost_usd = d.cost_usd + excluded.cost_usd`),
       tx.execute(sql`
         insert into model_usage_end_user_days as d (organization_id, day, environment, end_user_id, steps, unpriced_steps,
-          input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd)
+          input_tokens, output_tokens, cached_tokens, cache_write_tokens, web_searches, cost_usd)
         select c.organization_id, (c.occurred_at at time zone 'UTC')::date, c.environment, c.end_user_id, count(*),
           count(*) filter (where c.cost_usd is null), sum(c.input_tokens), sum(c.output_tokens), sum(c.cached_tokens),
-          sum(c.cache_write_tokens),
+          sum(c.cache_write_tokens), sum(c.web_searches),
           coalesce(sum(c.cost_usd), 0)
         from model_usage c
         where c.organization_id = ${organizationId} and c.usage_id = any(${ids}::uuid[]) and c.end_user_id is not null
@@ -62,13 +63,14 @@ export function compactUsage(db: Db, organizationId: string, batchCalls: number 
           steps = d.steps + excluded.steps, unpriced_steps = d.unpriced_steps + excluded.unpriced_steps,
           input_tokens = d.input_tokens + excluded.input_tokens, output_tokens = d.output_tokens + excluded.output_tokens,
           cached_tokens = d.cached_tokens + excluded.cached_tokens,
-          cache_write_tokens = d.cache_write_tokens + excluded.cache_write_tokens, cost_usd = d.cost_usd + excluded.cost_usd`),
+          cache_write_tokens = d.cache_write_tokens + excluded.cache_write_tokens,
+          web_searches = d.web_searches + excluded.web_searches, cost_usd = d.cost_usd + excluded.cost_usd`),
       tx.execute(sql`
         insert into model_usage_key_days as d (organization_id, key_id, day, agent_id, environment, key_name, steps, unpriced_steps,
-          input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd)
+          input_tokens, output_tokens, cached_tokens, cache_write_tokens, web_searches, cost_usd)
         select c.organization_id, c.key_id, (c.occurred_at at time zone 'UTC')::date, c.agent_id, c.environment, min(k.name), count(*),
           count(*) filter (where c.cost_usd is null), sum(c.input_tokens), sum(c.output_tokens), sum(c.cached_tokens),
-          sum(c.cache_write_tokens),
+          sum(c.cache_write_tokens), sum(c.web_searches),
           coalesce(sum(c.cost_usd), 0)
         from model_usage c left join api_keys k on k.organization_id = c.organization_id and k.key_id = c.key_id
         where c.organization_id = ${organizationId} and c.usage_id = any(${ids}::uuid[]) and c.key_id is not null
@@ -78,7 +80,8 @@ export function compactUsage(db: Db, organizationId: string, batchCalls: number 
           steps = d.steps + excluded.steps, unpriced_steps = d.unpriced_steps + excluded.unpriced_steps,
           input_tokens = d.input_tokens + excluded.input_tokens, output_tokens = d.output_tokens + excluded.output_tokens,
           cached_tokens = d.cached_tokens + excluded.cached_tokens,
-          cache_write_tokens = d.cache_write_tokens + excluded.cache_write_tokens, cost_usd = d.cost_usd + excluded.cost_usd`),
+          cache_write_tokens = d.cache_write_tokens + excluded.cache_write_tokens,
+          web_searches = d.web_searches + excluded.web_searches, cost_usd = d.cost_usd + excluded.cost_usd`),
       // In minutes of no node, beside what the nodes counted themselves (analytics/), which is nothing of drafts.
       tx.execute(sql`
         insert into analytics as a (organization_id, interval_seconds, starts_at, environment, agent_id, model, error_code, counted_by,

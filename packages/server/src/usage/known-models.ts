@@ -12,6 +12,8 @@ export interface ModelPrice {
   /** For the input tokens that were written to the provider's cache. Default: as above. */
   cacheWriteInputUsd?: number;
   outputUsd: number;
+  /** For one search of the web that the provider runs. Default: 0. The built-in prices have none. */
+  webSearchUsd?: number;
 }
 
 export interface KnownModel {

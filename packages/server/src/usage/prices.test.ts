@@ -57,6 +57,18 @@ test('cached tokens are among the input tokens, at their own price or that of th
   expect(cost()).toBe(15);
 });
 
+test.each<[number | undefined, number, number]>([
+  [0.01, 3, 1 + 0.03],
+  [0.000001, 1, 1.000001],
+  [0.014, 1_000_000, 14_001],
+  [undefined, 3, 1],
+  [0.01, 0, 1],
+])('with %j for a search, %i of them beside a million tokens cost %j', (webSearchUsd, webSearches, usd) => {
+  const price = { inputUsd: 1, outputUsd: 1, ...(webSearchUsd !== undefined && { webSearchUsd }) };
+  const prices = parsePrices(JSON.stringify({ 'openai/a': price }));
+  expect(prices.costOf(named('openai/a'), { ...million, webSearches })).toBe(usd);
+});
+
 test('tokens that are written to the cache are among the input tokens, at their own price or that of the others', () => {
   const usage = { inputTokens: 1_000_000, cachedTokens: 400_000, cacheWriteTokens: 500_000, outputTokens: 0 };
   const cost = (price: { cachedInputUsd?: number; cacheWriteInputUsd?: number }) =>

@@ -1,6 +1,6 @@
 // Prices: what a model call costs.
 //
-// The operator configures what models cost, in US dollars per million tokens. Where the operator is silent, the built-in prices
+// The operator configures what models cost, in US dollars per million tokens, and for each search of the web. Where the operator is silent, the built-in prices
 // apply (known-models.ts), which have a date, because prices change. The cost of a call is computed once, when its response
 // is stored, and does not change with the prices.
 //
@@ -24,10 +24,7 @@ export interface Prices {
    * The cost of a call in US dollars, to a billionth; null if the model has no price. Tokens that were cached, or written to the
    * cache, are among the input tokens.
    */
-  costOf(
-    model: CalledModel,
-    usage: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'cacheWriteTokens'>,
-  ): number | null;
+  costOf(model: CalledModel, usage: Omit<Usage, 'steps' | 'toolCalls' | 'costUsd'>): number | null;
   /** Whether calls of the model have a cost. */
   has(model: CalledModel): boolean;
   /** In US dollars per million tokens; null if the model has no price. */
@@ -67,7 +64,7 @@ export function createPrices(
     builtInDate: builtIn?.date ?? null,
     has: (model) => priceOf(model) !== null,
     of: priceOf,
-    costOf(model, { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0 }) {
+    costOf(model, { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, webSearches = 0 }) {
       const price = priceOf(model);
       if (!price) return null;
       const {
@@ -83,7 +80,9 @@ export function createPrices(
         BigInt(inputTokens - cached - written) * picoUsd(inputUsd) +
         BigInt(cached) * picoUsd(cachedInputUsd) +
         BigInt(written) * picoUsd(cacheWriteInputUsd) +
-        BigInt(outputTokens) * picoUsd(outputUsd);
+        BigInt(outputTokens) * picoUsd(outputUsd) +
+        // The price of one, not of a million.
+        BigInt(webSearches) * picoUsd(price.webSearchUsd ?? 0) * 1_000_000n;
       return Number((cost + 500n) / 1_000n) / 1e9;
     },
   };
@@ -178,8 +177,8 @@ function modelProblems(model: string): string[] {
   return name !== '*' && name.includes('*') ? [`has a * in the name: use ${provider}/* or the full name`] : [];
 }
 
-const fields = ['inputUsd', 'cachedInputUsd', 'cacheWriteInputUsd', 'outputUsd'] as const;
-const optionalFields: readonly string[] = ['cachedInputUsd', 'cacheWriteInputUsd'];
+const fields = ['inputUsd', 'cachedInputUsd', 'cacheWriteInputUsd', 'outputUsd', 'webSearchUsd'] as const;
+const optionalFields: readonly string[] = ['cachedInputUsd', 'cacheWriteInputUsd', 'webSearchUsd'];
 
 function priceProblems(price: unknown): string[] {
   if (!isObject(price))
@@ -193,7 +192,7 @@ function priceProblems(price: unknown): string[] {
     return isPrice(value)
       ? []
       : [
-          `has a wrong ${field}: use US dollars per million tokens, a number from 0 to ${MAX_USD} with at most 6 decimals`,
+          `has a wrong ${field}: use US dollars ${field === 'webSearchUsd' ? 'for one search' : 'per million tokens'}, a number from 0 to ${MAX_USD} with at most 6 decimals`,
         ];
   });
   return [...unknown, ...wrong];

@@ -15,7 +15,7 @@ import type { Context } from '../lib/context.ts';
 import { draftsOf, isDraft, isOfDrafts } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
-import { cacheWrites } from './cache-writes.ts';
+import { rareCounts } from './rare-counts.ts';
 
 /** Records a model call, in the transaction that stores its response. */
 export function insertUsage(
@@ -33,27 +33,28 @@ export function insertUsage(
     /** `provider/model`, as `modelName` gives it. */
     model: string;
     /** `costUsd` null: the model has no price. */
-    usage: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'cacheWriteTokens' | 'costUsd'>;
+    usage: Omit<Usage, 'steps' | 'toolCalls'>;
   },
   now: Date,
 ): Sql {
-  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, costUsd } = call.usage;
+  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, webSearches = 0, costUsd } = call.usage;
   const agentId = isDraft(owner.pinnedVersion ?? null) ? draftsOf(owner.agentId) : owner.agentId;
   return sql`
     insert into model_usage (organization_id, usage_id, occurred_at, agent_id, environment, end_user_id, key_id, model,
-      input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd)
+      input_tokens, output_tokens, cached_tokens, cache_write_tokens, web_searches, cost_usd)
     values (${owner.organizationId}, ${call.operationId}, ${now}, ${agentId}, ${owner.environment}, ${owner.endUserId},
-      ${owner.keyId}, ${call.model}, ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${cacheWriteTokens}, ${costUsd})`;
+      ${owner.keyId}, ${call.model}, ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${cacheWriteTokens}, ${webSearches}, ${costUsd})`;
 }
 
 /** Changes to the row of its session, which has the sum of its calls. */
 export function usagePatch(usage: Parameters<typeof insertUsage>[1]['usage']): Sql[] {
-  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, costUsd } = usage;
+  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, webSearches = 0, costUsd } = usage;
   return [
     sql`input_tokens = input_tokens + ${inputTokens}`,
     sql`output_tokens = output_tokens + ${outputTokens}`,
     sql`cached_tokens = cached_tokens + ${cachedTokens}`,
     ...(cacheWriteTokens === 0 ? [] : [sql`cache_write_tokens = cache_write_tokens + ${cacheWriteTokens}`]),
+    ...(webSearches === 0 ? [] : [sql`web_searches = web_searches + ${webSearches}`]),
     sql`steps = steps + 1`,
     ...(costUsd === null ? [] : [sql`cost_usd = coalesce(cost_usd, 0) + ${costUsd}::numeric`]),
   ];
@@ -77,6 +78,7 @@ interface Row {
   outputTokens: number;
   cachedTokens: number;
   cacheWriteTokens: number;
+  webSearches: number;
   steps: number;
   unpricedSteps: number;
   costUsd: string;
@@ -100,7 +102,8 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
     with used as (${calls(groupBy)}
     ), grouped as (
       select ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
-        sum(u.cached_tokens) as cached_tokens, sum(u.cache_write_tokens) as cache_write_tokens, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps,
+        sum(u.cached_tokens) as cached_tokens, sum(u.cache_write_tokens) as cache_write_tokens,
+        sum(u.web_searches) as web_searches, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps,
         sum(u.cost_usd) as cost_usd,
         least(row_number() over (
           order by sum(u.cost_usd) desc, sum(u.input_tokens + u.output_tokens) desc, ${column}), ${MAX_GROUPS + 1}) as place
@@ -109,7 +112,8 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
     select g.place, min(${text}) as "group", coalesce(sum(g.input_tokens), 0)::bigint as "inputTokens",
       coalesce(sum(g.output_tokens), 0)::bigint as "outputTokens",
       coalesce(sum(g.cached_tokens), 0)::bigint as "cachedTokens",
-      coalesce(sum(g.cache_write_tokens), 0)::bigint as "cacheWriteTokens", coalesce(sum(g.steps), 0)::bigint as steps,
+      coalesce(sum(g.cache_write_tokens), 0)::bigint as "cacheWriteTokens",
+      coalesce(sum(g.web_searches), 0)::bigint as "webSearches", coalesce(sum(g.steps), 0)::bigint as steps,
       coalesce(sum(g.unpriced_steps), 0)::bigint as "unpricedSteps", coalesce(sum(g.cost_usd), 0) as "costUsd"
     from grouped g group by grouping sets ((g.place), ()) order by g.place nulls first`);
   const listed = groups.filter(({ place }) => place! <= MAX_GROUPS);
@@ -158,8 +162,8 @@ async function splitDays(
     with used as (${calls}
     ), grouped as (
       select u.day, ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
-        sum(u.cached_tokens) as cached_tokens, sum(u.cache_write_tokens) as cache_write_tokens, sum(u.steps) as steps,
-        sum(u.unpriced_steps) as unpriced_steps, sum(u.cost_usd) as cost_usd
+        sum(u.cached_tokens) as cached_tokens, sum(u.cache_write_tokens) as cache_write_tokens,
+        sum(u.web_searches) as web_searches, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps, sum(u.cost_usd) as cost_usd
       from used u group by 1, 2 having sum(u.steps) > 0
     ), places as (
       select g.key, row_number() over (
@@ -169,7 +173,7 @@ async function splitDays(
     select g.day, case when p.place <= ${MAX_SPLIT} then g.key end as "group",
       least(p.place, ${MAX_SPLIT + 1}) as place, sum(g.input_tokens)::bigint as "inputTokens",
       sum(g.output_tokens)::bigint as "outputTokens", sum(g.cached_tokens)::bigint as "cachedTokens",
-      sum(g.cache_write_tokens)::bigint as "cacheWriteTokens", sum(g.steps)::bigint as steps,
+      sum(g.cache_write_tokens)::bigint as "cacheWriteTokens", sum(g.web_searches)::bigint as "webSearches", sum(g.steps)::bigint as steps,
       sum(g.unpriced_steps)::bigint as "unpricedSteps", sum(g.cost_usd) as "costUsd"
     from grouped g join places p on p.key = g.key
     group by 1, 2, 3 order by 1, 3`);
@@ -203,14 +207,14 @@ function usedIn(
   return sql`
       select (c.occurred_at at time zone 'UTC')::date as day, c.agent_id, c.environment, c.model,
         coalesce(c.end_user_id, '') as end_user_id, coalesce(c.key_id::text, '') as key_id, c.input_tokens,
-        c.output_tokens, c.cached_tokens, c.cache_write_tokens, 1 as steps, case when c.cost_usd is null then 1 else 0 end as unpriced_steps,
+        c.output_tokens, c.cached_tokens, c.cache_write_tokens, c.web_searches, 1 as steps, case when c.cost_usd is null then 1 else 0 end as unpriced_steps,
         coalesce(c.cost_usd, 0) as cost_usd
       from model_usage c
       where c.organization_id = ${organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to}
         ${where(sql`c`)}
       union all
-      select d.day, d.agent_id, d.environment, d.model, '', '', d.input_tokens, d.output_tokens, d.cached_tokens, d.cache_write_tokens, d.steps,
-        d.unpriced_steps, d.cost_usd
+      select d.day, d.agent_id, d.environment, d.model, '', '', d.input_tokens, d.output_tokens, d.cached_tokens, d.cache_write_tokens,
+        d.web_searches, d.steps, d.unpriced_steps, d.cost_usd
       from model_usage_days d
       where d.organization_id = ${organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
         ${where(sql`d`)}
@@ -232,7 +236,7 @@ function partsOf(
   return sql`
       union all
       select d.day, null, d.environment, null, ${columns}, k.sign * d.input_tokens, k.sign * d.output_tokens,
-        k.sign * d.cached_tokens, k.sign * d.cache_write_tokens, k.sign * d.steps, k.sign * d.unpriced_steps, k.sign * d.cost_usd
+        k.sign * d.cached_tokens, k.sign * d.cache_write_tokens, k.sign * d.web_searches, k.sign * d.steps, k.sign * d.unpriced_steps, k.sign * d.cost_usd
       from ${table} d
       cross join lateral (values (${part}, 1), ('', -1)) k(part, sign)
       where d.organization_id = ${organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
@@ -301,12 +305,12 @@ const nothing: UsageSum = {
 };
 
 function sumOf(row: Row): UsageSum {
-  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens, steps, unpricedSteps, costUsd } = row;
+  const { inputTokens, outputTokens, cachedTokens, steps, unpricedSteps, costUsd } = row;
   return {
     inputTokens,
     outputTokens,
     cachedTokens,
-    ...cacheWrites(cacheWriteTokens),
+    ...rareCounts(row),
     steps,
     unpricedSteps,
     costUsd: steps === unpricedSteps ? null : Number(costUsd),

@@ -34,8 +34,8 @@ import {
 import { addRequester } from '../session-rows/requesters.ts';
 import { SHOWN_TEXT_MAX_CHARACTERS } from '../session-rows/shown-text.ts';
 import { callOfWorker, type Submission, storeSubmission } from '../session-rows/submission.ts';
-import { cacheWrites } from '../usage/cache-writes.ts';
 import { modelName, roundUsd } from '../usage/prices.ts';
+import { rareCounts } from '../usage/rare-counts.ts';
 import {
   type AppendedSession,
   type ClaimedSession,
@@ -299,7 +299,7 @@ async function submitModelResponse(
     inputTokens: usage?.inputTokens ?? 0,
     outputTokens: usage?.outputTokens ?? 0,
     cachedTokens: usage?.cachedTokens ?? 0,
-    ...cacheWrites(usage?.cacheWriteTokens ?? 0),
+    ...rareCounts(usage ?? {}),
   };
   // Not later, because whatever stops the turn must count it as well.
   const costUsd = usage?.costUsd === undefined ? ctx.prices.costOf(model, used) : roundUsd(usage.costUsd);

@@ -351,5 +351,11 @@ test.each(['azure', 'vertex'] as const)(
       { type: 'tool_call', tool: 'web_search', input, by: 'provider' },
       { type: 'tool_result', output, by: 'provider' },
     ]);
+    // Each costs, so calls, turns, sessions and the organization count them.
+    const counted = { usage: { webSearches: 1 } };
+    expect(await client.sessions.get(sessionId)).toMatchObject(counted);
+    expect((await client.sessions.turns(sessionId)).data).toMatchObject([{ ...counted, operations: [counted] }]);
+    const { data: models } = await client.usage.get({ groupBy: 'model' });
+    expect(models.find(({ group }) => group === `${name}/${model}`)).toMatchObject({ webSearches: 1, steps: 1 });
   },
 );

@@ -55,11 +55,11 @@ const block = (index: number, content_block: object, ...deltas: object[]) => [
   { type: 'content_block_stop', index },
 ];
 const start = { type: 'message_start', message: { id: 'm', usage: { input_tokens: 1, output_tokens: 1 } } };
-const anthropicEnd = (stop_reason: string) => [
+const anthropicEnd = (stop_reason: string, web_search_requests = 1) => [
   {
     type: 'message_delta',
     delta: { stop_reason, stop_sequence: null },
-    usage: { output_tokens: 9, server_tool_use: { web_search_requests: 1 } },
+    usage: { output_tokens: 9, server_tool_use: { web_search_requests } },
   },
   { type: 'message_stop' },
 ];
@@ -169,6 +169,8 @@ interface Case {
   events: object[];
   calls: object[];
   sources: object[];
+  /** How many searches it costs; undefined: none. */
+  searches?: number;
 }
 
 const cases: Record<string, Case> = {
@@ -183,6 +185,7 @@ const cases: Record<string, Case> = {
       },
     ],
     sources: [{ url: 'https://example.com/a', title: 'A', citedText: 'Ada won.' }],
+    searches: 1,
   },
   'Anthropic’s search that failed': {
     provider: 'anthropic',
@@ -195,7 +198,7 @@ const cases: Record<string, Case> = {
         content: { type: 'web_search_tool_result_error', error_code: 'max_uses_exceeded' },
       }),
       ...block(2, { type: 'text', text: '' }, { type: 'text_delta', text: 'No.' }),
-      ...anthropicEnd('end_turn'),
+      ...anthropicEnd('end_turn', 0),
     ],
     calls: [{ tool: 'web_search', input: {}, error: 'max_uses_exceeded' }],
     sources: [],
@@ -214,7 +217,7 @@ const cases: Record<string, Case> = {
         content: [{ type: 'text', text: 'no' }],
       }),
       ...block(4, { type: 'text', text: '' }, { type: 'text_delta', text: 'Done.' }),
-      ...anthropicEnd('end_turn'),
+      ...anthropicEnd('end_turn', 0),
     ],
     calls: [
       { tool: 'time_travel', input: { to: 1999 }, output: { year: 1999 } },
@@ -233,6 +236,7 @@ const cases: Record<string, Case> = {
       },
     ],
     sources: [{ url: 'https://example.com/a', title: 'A' }],
+    searches: 1,
   },
   'OpenAI’s page, its search that failed, and an answer that cites nothing': {
     provider: 'openai',
@@ -250,6 +254,7 @@ const cases: Record<string, Case> = {
       { tool: 'web_search', input: { type: 'search', query: 'b' }, error: 'The provider’s call is failed.' },
     ],
     sources: [{ url: 'https://example.com/a' }, { url: 'https://example.com/b' }],
+    searches: 1,
   },
   'other tools of OpenAI’s': {
     provider: 'openai',
@@ -284,6 +289,7 @@ const cases: Record<string, Case> = {
       },
     ],
     sources: grounding.groundingChunks.map(({ web }) => ({ url: web.uri, title: web.title })),
+    searches: 2,
   },
   'Google’s calls of its own tools': {
     provider: 'google',
@@ -299,6 +305,7 @@ const cases: Record<string, Case> = {
     ],
     calls: [{ tool: 'web_search', input: { queries: ['who won'] }, output: { search_suggestions: '<div/>' } }],
     sources: grounding.groundingChunks.map(({ web }) => ({ url: web.uri, title: web.title })),
+    searches: 2,
   },
   'Azure’s search': {
     provider: 'azure',
@@ -312,6 +319,7 @@ const cases: Record<string, Case> = {
       },
     ],
     sources: [{ url: 'https://example.com/a', title: 'A' }],
+    searches: 1,
   },
   'Azure’s search that names no source, with an answer that cites some': {
     provider: 'azure',
@@ -322,6 +330,7 @@ const cases: Record<string, Case> = {
     ),
     calls: [{ tool: 'web_search', input: { type: 'search', query: 'who won' }, output: {} }],
     sources: [{ url: 'https://example.com/a', title: 'A' }],
+    searches: 1,
   },
   'Vertex’s grounding': {
     provider: 'vertex',
@@ -337,6 +346,7 @@ const cases: Record<string, Case> = {
       },
     ],
     sources: grounding.groundingChunks.map(({ web }) => ({ url: web.uri, title: web.title })),
+    searches: 2,
   },
   'Vertex’s answer that needed no search': {
     provider: 'vertex',
@@ -371,6 +381,32 @@ const cases: Record<string, Case> = {
     calls: [],
     sources: [{ url: 'https://example.com/a', title: 'A' }, { url: 'https://example.com/b' }],
   },
+  'a gateway that counts its searches, with each piece': {
+    provider: 'openai-compatible',
+    events: [
+      chunk({ content: 'Ada ' }, { usage: { prompt_tokens: 1, num_search_queries: 2 } }),
+      chunk({ content: 'won.' }, { usage: { prompt_tokens: 1, num_search_queries: 3 } }),
+      stop,
+    ],
+    calls: [],
+    sources: [],
+    searches: 3,
+  },
+  'Gemini’s calls of its search without grounding': {
+    provider: 'google',
+    events: [
+      gemini([
+        { toolCall: { toolType: 'GOOGLE_SEARCH_WEB', id: 't1', args: { queries: ['a', 'b', ' '] } } },
+        { toolResponse: { toolType: 'GOOGLE_SEARCH_WEB', id: 't1', response: {} } },
+        { toolCall: { toolType: 'GOOGLE_SEARCH_WEB', id: 't2', args: {} } },
+        { toolResponse: { toolType: 'GOOGLE_SEARCH_WEB', id: 't2', response: {} } },
+      ]),
+      gemini([{ text: 'Hm.' }], { finishReason: 'STOP' }),
+    ],
+    calls: [{ tool: 'web_search' }, { tool: 'web_search' }],
+    sources: [],
+    searches: 3,
+  },
   'a chat server that runs tools': {
     provider: 'openai-compatible',
     events: [
@@ -386,8 +422,9 @@ const cases: Record<string, Case> = {
 
 test.each(Object.entries(cases))('%s is all there, and no call for anyone to run', async (_, given) => {
   const { provider, model = 'gemini-3.5-flash', events } = given;
-  const { ran, calls } = await ask(frames(...events), callOf(provider, model));
+  const { ran, calls, finish } = await ask(frames(...events), callOf(provider, model));
   expect(calls).toEqual([]);
+  expect(finish?.usage.webSearches).toBe(given.searches);
   expect(ran?.calls ?? []).toMatchObject(given.calls);
   expect(ran?.calls ?? []).toHaveLength(given.calls.length);
   expect(ran?.sources ?? []).toEqual(given.sources);
@@ -699,7 +736,7 @@ test('a response that Anthropic pauses is continued, and is one response', async
   );
   expect(text).toBe('I will search. Ada won.');
   expect(ran?.calls.map(({ input }) => input)).toEqual([{ query: 'who won' }, { query: 's2' }, { query: 's3' }]);
-  expect(finish).toMatchObject({ reason: 'endTurn', usage: { inputTokens: 3, outputTokens: 27 } });
+  expect(finish).toMatchObject({ reason: 'endTurn', usage: { inputTokens: 3, outputTokens: 27, webSearches: 3 } });
   expect(finish).not.toHaveProperty('isPaused');
   const [, second, third] = server.requests.map(({ body }) => body as Fields);
   expect(listOf(second!.messages).map(({ role }) => role)).toEqual(['user', 'assistant']);

@@ -33,6 +33,8 @@ describe('the report', () => {
       cost: 0.2,
       model: 'openai/b',
       endUserId: 'a',
+      keyId: newUuid(),
+      searches: 3,
     });
     await use('2026-03-03T12:00:00.000Z', {
       agentId: bob,
@@ -52,6 +54,7 @@ describe('the report', () => {
       input: number;
       output: number;
       cached?: number;
+      searches?: number;
       cost?: number;
       model?: string;
       environment?: string;
@@ -65,6 +68,7 @@ describe('the report', () => {
       inputTokens: call.input,
       outputTokens: call.output,
       cachedTokens: call.cached ?? 0,
+      ...(call.searches && { webSearches: call.searches }),
       costUsd: call.cost ?? null,
     };
     await ctx.db.query(
@@ -101,6 +105,7 @@ describe('the report', () => {
           inputTokens: 300,
           outputTokens: 30,
           cachedTokens: 40,
+          webSearches: 3,
           steps: 2,
           unpricedSteps: 0,
           costUsd: 0.3,
@@ -128,10 +133,23 @@ describe('the report', () => {
         inputTokens: 5_307,
         outputTokens: 34,
         cachedTokens: 40,
+        webSearches: 3,
         steps: 4,
         unpricedSteps: 1,
         costUsd: 0.300_000_001,
       });
+    });
+
+    test('searches are counted once, by whatever they are grouped and split', async () => {
+      for (const groupBy of ['day', 'agent', 'environment', 'model', 'endUser', 'apiKey'] as const) {
+        const { data, total } = await getUsage(ctx, { groupBy });
+        const found = data.flatMap(({ webSearches }) => webSearches ?? []);
+        expect([groupBy, total.webSearches, found]).toEqual([groupBy, 3, [3]]);
+        if (groupBy === 'day') continue;
+        const { data: days } = await getUsage(ctx, { splitBy: groupBy });
+        const parts = days.flatMap(({ split = [] }) => split.flatMap(({ webSearches }) => webSearches ?? []));
+        expect([groupBy, parts]).toEqual([groupBy, [3]]);
+      }
     });
 
     test('groups by agent, environment, model or end user are ordered by cost, the highest first', async () => {

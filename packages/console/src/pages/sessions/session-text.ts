@@ -31,14 +31,21 @@ export function waitingText({ waitingFor }: Session): string {
   return `for ${parts.join(' and ')}`;
 }
 
-/** `1,200 in (800 cached, 100 written to the cache), 50 out`. */
-export function tokensText({ inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0 }: ModelCallUsage): string {
+/** `1,200 in (800 cached, 100 written to the cache), 50 out, 2 searches`. */
+export function tokensText({
+  inputTokens,
+  outputTokens,
+  cachedTokens,
+  cacheWriteTokens = 0,
+  webSearches = 0,
+}: ModelCallUsage): string {
   const cache = [
     cachedTokens > 0 && `${number(cachedTokens)} cached`,
     cacheWriteTokens > 0 && `${number(cacheWriteTokens)} written to the cache`,
   ].filter((part) => part !== false);
   const input = `${number(inputTokens)} in${cache.length > 0 ? ` (${cache.join(', ')})` : ''}`;
-  return `${input}, ${number(outputTokens)} out`;
+  const searches = webSearches > 0 ? `, ${counted(webSearches, 'search', 'searches')}` : '';
+  return `${input}, ${number(outputTokens)} out${searches}`;
 }
 
 export function number(value: number): string {

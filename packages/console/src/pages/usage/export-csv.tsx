@@ -12,6 +12,7 @@ const fields = [
   'cachedTokens',
   'cacheWriteTokens',
   'outputTokens',
+  'webSearches',
 ] as const;
 
 /** The groups that are found, or all of them. */

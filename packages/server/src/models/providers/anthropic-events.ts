@@ -27,6 +27,7 @@ export function createAnthropicReader(): EventReader {
   /** The calls that Anthropic runs itself and is writing. */
   const inputs = new Map<number, { id: string; json: string }>();
   let outputTokens = 0;
+  let webSearches = 0;
   let hasReason = false;
   let hasStopped = false;
 
@@ -81,8 +82,11 @@ export function createAnthropicReader(): EventReader {
     const given = recordIn(value);
     const index = numberIn(given.index) ?? 0;
     switch (given.type) {
-      case 'message_start':
-        return [{ type: 'message_start', message: toMessage(recordIn(given.message)) }];
+      case 'message_start': {
+        const message = recordIn(given.message);
+        webSearches = searchesIn(message.usage) ?? webSearches;
+        return [{ type: 'message_start', message: toMessage(message) }];
+      }
       case 'content_block_start':
         return begin(index, recordIn(given.content_block));
       case 'content_block_delta':
@@ -95,6 +99,8 @@ export function createAnthropicReader(): EventReader {
         const reason = { stop_reason: textIn(stop_reason), stop_sequence: textIn(stop_sequence) };
         const usage = recordIn(given.usage);
         outputTokens = numberIn(usage.output_tokens) ?? outputTokens;
+        // The sum so far.
+        webSearches = searchesIn(usage) ?? webSearches;
         return [
           { type: 'message_delta', delta: reason, usage: { ...toUsage(usage, null), output_tokens: outputTokens } },
         ];
@@ -113,6 +119,7 @@ export function createAnthropicReader(): EventReader {
   return {
     event,
     ran: ran.ran,
+    webSearches: () => webSearches,
     // A response that says why it ended is whole.
     end: () => (hasReason && !hasStopped ? [{ type: 'message_stop' }] : []),
     whole(body) {
@@ -174,6 +181,10 @@ function wholeBlock(block: Fields, index: number): readonly Fields[] {
 
 function toMessage({ id, model, usage }: Fields): Fields {
   return { id: textIn(id), model: textIn(model), role: 'assistant', content: [], usage: toUsage(recordIn(usage), 0) };
+}
+
+function searchesIn(usage: unknown): number | null {
+  return numberIn(recordIn(recordIn(usage).server_tool_use).web_search_requests);
 }
 
 /** `none`: the count of input tokens if there is none. */

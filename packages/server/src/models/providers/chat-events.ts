@@ -12,12 +12,14 @@ export function createChatReader(): EventReader {
   let hasCalls = false;
   let hasEnded = false;
   const ran = createRanCollector();
+  let webSearches = 0;
 
   function event(value: unknown): readonly unknown[] {
     const { choices } = recordIn(value);
     // What is no chunk at all is for the package to report.
     if (choices !== undefined && typeof choices !== 'object') return [value];
     collect(ran, recordIn(value));
+    webSearches = searchesIn(recordIn(recordIn(value).usage)) ?? webSearches;
     const chunk = toChunk(recordIn(value));
     const [choice] = chunk.choices;
     hasBegun ||= isSaid(choice?.delta);
@@ -29,6 +31,7 @@ export function createChatReader(): EventReader {
   return {
     event,
     ran: ran.ran,
+    webSearches: () => webSearches,
     // `[DONE]` after a text says that it is whole.
     end: (isDone) =>
       isDone && hasBegun && !hasEnded
@@ -150,6 +153,11 @@ function toCall(call: Fields, position: number, count: number): Fields | undefin
     function: { name, arguments: text },
     extra_content: typeof extra_content === 'object' && !Array.isArray(extra_content) ? extra_content : undefined,
   };
+}
+
+/** Perplexity; gateways in front of Anthropic. */
+function searchesIn({ num_search_queries, server_tool_use }: Fields): number | null {
+  return numberIn(num_search_queries ?? recordIn(server_tool_use).web_search_requests);
 }
 
 function toUsage(usage: Fields): Fields {

@@ -10,12 +10,14 @@ export function createGoogleReader(): EventReader {
   const ran = createRanCollector();
   let grounding: Fields = {};
   let hasSearchCall = false;
+  let calledQueries = 0;
   return {
     ran() {
       // Not every model says when it has searched: then the queries and the pages are all there is of it.
       if (!hasSearchCall) searchOf(ran, grounding);
       return ran.ran();
     },
+    webSearches: () => queriesIn(grounding.webSearchQueries).length || calledQueries,
     event(value) {
       const given = recordIn(value);
       // What is no response at all is for the package to report.
@@ -27,8 +29,11 @@ export function createGoogleReader(): EventReader {
         grounding = recordIn(candidate.groundingMetadata);
         for (const chunk of listIn(grounding.groundingChunks)) read(ran, recordIn(chunk));
       }
-      for (const part of listIn(recordIn(candidate.content).parts))
-        hasSearchCall = collect(ran, recordIn(part)) || hasSearchCall;
+      for (const part of listIn(recordIn(candidate.content).parts)) {
+        if (!collect(ran, recordIn(part))) continue;
+        hasSearchCall = true;
+        calledQueries += queriesIn(recordIn(recordIn(recordIn(part).toolCall).args).queries).length || 1;
+      }
       const blockReason = textIn(recordIn(promptFeedback).blockReason);
       return [
         {
@@ -68,8 +73,13 @@ function toolNamed(type: unknown): string | null {
   return name !== null && /^google_search(_web)?$/.test(name) ? SEARCH : name;
 }
 
+/** Google charges for each that is not empty. */
+function queriesIn(queries: unknown): string[] {
+  return listIn(queries).flatMap((one) => textIn(one)?.trim() || []);
+}
+
 function searchOf(ran: RanCollector, { webSearchQueries, groundingChunks, searchEntryPoint }: Fields): void {
-  const queries = listIn(webSearchQueries).flatMap((one) => textIn(one) ?? []);
+  const queries = queriesIn(webSearchQueries);
   if (queries.length === 0) return;
   ran.begin(SEARCH, SEARCH, { queries });
   const sources = listIn(groundingChunks).map((chunk) => recordIn(recordIn(chunk).web));

@@ -67,6 +67,8 @@ export interface ProviderConnection {
   readonly error: ProviderError | undefined;
   /** What the provider ran itself, as far as its response has said it. */
   readonly ran: Ran;
+  /** How many searches of the web the response says that the provider ran. */
+  readonly webSearches: number;
   /** To be set before the request is sent: the kinds of its files. */
   media: ReadonlySet<RefusedMedia> | undefined;
   /** Awaits something from the provider. The limit on silence applies only while this is pending. */
@@ -197,6 +199,9 @@ export function openConnection(
     },
     get ran() {
       return joinedRan(readers.flatMap((one) => one.ran?.() ?? []));
+    },
+    get webSearches() {
+      return readers.reduce((sum, one) => sum + (one.webSearches?.() ?? 0), 0);
     },
     async wait(event) {
       received();

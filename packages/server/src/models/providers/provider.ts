@@ -121,7 +121,8 @@ export function createProviderModel(
         redact: createRedaction(key === undefined ? {} : { [key.name]: key.value }),
         stream: () => createStreamRedaction(key?.name ?? '', key?.value ?? ''),
       };
-      const parts = stream.pipeThrough(createParts(provider, { ...call, tools: tools.definitions }));
+      const asked = { ...call, tools: tools.definitions };
+      const parts = stream.pipeThrough(createParts(provider, asked, () => connection.webSearches));
       const events = readResponse(parts, provider, { ...call, tools }, connection, redaction, signal);
       yield* lacking(withoutParameters, events);
     } catch (error) {

@@ -18,9 +18,11 @@ export class EmptyResponse extends ModelFailure {
   }
 }
 
+/** `webSearches`: as many as the response says so far. */
 export function createParts(
   { thinksInText, repeatsEmpty }: Pick<Provider, 'thinksInText' | 'repeatsEmpty'>,
   { tools, purpose }: Pick<ModelCall, 'purpose'> & { tools: readonly { name: string }[] },
+  webSearches: () => number,
 ): TransformStream<Part, Part> {
   const names = new Set(tools.map(({ name }) => name));
   const thoughts = thinksInText ? createThoughts() : undefined;
@@ -48,7 +50,7 @@ export function createParts(
         }
         case 'finish':
           if (isEmpty && repeatsEmpty && purpose === undefined && part.finishReason.unified === 'stop') {
-            throw new EmptyResponse(usageOf(part.usage));
+            throw new EmptyResponse(usageOf(part.usage, webSearches()));
           }
           controller.enqueue(part);
           break;

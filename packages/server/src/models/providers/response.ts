@@ -91,7 +91,7 @@ export async function* readResponse(
       case 'finish': {
         const reason = reasonOf(part.finishReason, calls.length > 0);
         const kept = keep.kept(redact);
-        const usage = usageOf(part.usage);
+        const usage = usageOf(part.usage, connection.webSearches);
         const rest = shown.end();
         if (rest !== '') yield { type: 'text', delta: rest };
         const ran = shownRan(connection.ran, redact);

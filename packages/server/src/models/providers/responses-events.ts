@@ -10,15 +10,18 @@ type Fields = Record<string, unknown>;
 export function createResponsesReader(): EventReader {
   let isOver = false;
   const ran = createRanCollector();
+  let webSearches = 0;
   return {
     event(value) {
       collect(ran, recordIn(value));
+      if (isSearch(recordIn(value))) webSearches += 1;
       const events = toEvents(value);
       isOver ||= /^response\.(completed|incomplete)$/.test(String(recordIn(value).type));
       return events;
     },
     isOver: () => isOver,
     ran: ran.ran,
+    webSearches: () => webSearches,
     whole,
   };
 }
@@ -57,6 +60,13 @@ function collect(ran: RanCollector, given: Fields): void {
     const url = textIn(recordIn(one).url);
     if (url !== null) ran.reads(sourceOf(url));
   }
+}
+
+/** Whether a search has ended. Pages that it opens, or finds words in, are actions of the same tool, and not charged for. */
+function isSearch({ type, item }: Fields): boolean {
+  const { type: kind, status, action } = recordIn(item);
+  if (type !== 'response.output_item.done' || kind !== 'web_search_call' || status === 'failed') return false;
+  return (textIn(recordIn(action).type) ?? 'search') === 'search';
 }
 
 function cite(ran: RanCollector, { url, title, filename, file_id }: Fields): void {

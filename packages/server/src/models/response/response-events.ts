@@ -20,6 +20,8 @@ export interface EventReader {
   isOver?(): boolean;
   /** What the provider ran itself, as far as the events have said it. Default: nothing. */
   ran?(): Ran;
+  /** How many searches of the web the provider ran, as it charges for them. Default: none. */
+  webSearches?(): number;
   /** The events of a whole response. Undefined: it is none. */
   whole(body: unknown): readonly unknown[] | undefined;
 }
