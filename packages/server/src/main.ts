@@ -189,7 +189,7 @@ async function startPlatform(
   let ownUrl = ownUrlAt(config.port);
   const publicUrl = () => config.publicUrl ?? ownUrl;
   const { prices } = config;
-  const identities = await startIdentities(config.cloudIdentities, { db, egress, clock, log });
+  const identities = await startIdentities(config.cloudIdentities, { db, egress, clock, log }, { ways, stops });
   const analytics = createAnalytics({ db, shards, clock, log });
   analytics.start();
   stops.push(() => analytics.stop());

@@ -271,7 +271,10 @@ describe('the operator’s rules allow what they list, and no more', () => {
     ['169.254.0.0/16', 'http://169.254.1.1/', true],
     ['100.64.0.0/10', 'http://100.100.100.200/', false],
     ['100.64.0.0/10', 'http://100.100.100.201/', true],
+    ['169.254.0.0/16', 'http://169.254.170.2/', false],
+    ['169.254.170.0/24', 'http://169.254.170.23/', false],
     ['fd00::/8', 'http://[fd00:ec2::254]/', false],
+    ['fd00:ec2::/32', 'http://[fd00:ec2::23]/', false],
     ['fd00:ec2::254', 'http://[fd00:ec2::254]/', true],
     ['0.0.0.0/0', 'http://[::1]/', false],
     // Ports.
@@ -345,7 +348,10 @@ describe('addresses in the notation of DNS and sockets', () => {
     '168.63.129.16',
     '100.100.100.200',
     '192.0.0.192',
+    '169.254.170.2',
+    '169.254.170.23',
     'fd00:ec2::254',
+    'fd00:ec2::23',
     'fd20:ce::254',
     '::ffff:100.100.100.200',
   ])('a listed host may not lead to %s, where clouds keep credentials and nothing ordinary lives', (address) => {

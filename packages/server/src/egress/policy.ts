@@ -85,10 +85,13 @@ const IPV4_IN_IPV6: readonly [ipaddr.IPv6, number][] = [
  */
 const CLOUD_METADATA: ReadonlySet<string> = new Set([
   '169.254.169.254', // most clouds
+  '169.254.170.2', // tasks of AWS ECS
+  '169.254.170.23', // pods of AWS EKS
   '168.63.129.16', // Azure's host agent
   '100.100.100.200', // Alibaba
   '192.0.0.192', // Oracle
   'fd00:ec2::254', // AWS
+  'fd00:ec2::23', // pods of AWS EKS
   'fd20:ce::254', // Google
 ]);
 

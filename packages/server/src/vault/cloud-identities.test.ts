@@ -49,14 +49,26 @@ test('an identity that is described in part, or wrongly, is refused without its 
   expect(problemsWith({ AWS_WEB_IDENTITY_TOKEN_FILE: '/f' })).toEqual([
     'AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_ROLE_ARN',
   ]);
+  for (const host of ['localhost', '127.0.0.9:80', '[::1]:1338'])
+    expect(problemsWith({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://${host}/x` })).toEqual([
+      'AWS_CONTAINER_CREDENTIALS_FULL_URI at this machine needs AWS_CONTAINER_AUTHORIZATION_TOKEN',
+    ]);
   for (const [name, value, why] of [
     ['AZURE_TENANT_ID', 'hunter2/../x', 'the id of a tenant'],
     ['AZURE_AUTHORITY_HOST', 'http://hunter2', 'the https address of a host'],
     ['AZURE_AUTHORITY_HOST', 'https://hunter2/path', 'the https address of a host'],
     ['AWS_ROLE_ARN', 'hunter2', 'the ARN of a role'],
     ['AWS_REGION', 'hunter2.example.com', 'a region'],
+    ['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI', '@hunter2/x', 'a path'],
+    ['AWS_CONTAINER_CREDENTIALS_FULL_URI', 'https://hunter2.example.com/x', 'an http URL at'],
+    ['AWS_CONTAINER_CREDENTIALS_FULL_URI', 'http://169.254.169.254/hunter2', 'an http URL at'],
+    ['AWS_CONTAINER_CREDENTIALS_FULL_URI', 'http://169.254.170.2@hunter2.example.com/', 'an http URL at'],
+    ['AWS_CONTAINER_CREDENTIALS_FULL_URI', 'http://127.0.0.1:99999/hunter2', 'an http URL at'],
+    ['AWS_EC2_METADATA_SERVICE_ENDPOINT', 'http://hunter2', 'http://169.254.169.254 or'],
+    ['AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE', 'hunter2', 'IPv4 or IPv6'],
+    ['AWS_EC2_METADATA_DISABLED', 'hunter2', 'true or false'],
   ] as const) {
-    const [problem, ...others] = problemsWith({ [name]: value });
+    const [problem, ...others] = problemsWith({ AWS_CONTAINER_AUTHORIZATION_TOKEN: 'token', [name]: value });
     expect(problem).toContain(`${name} is not ${why}`);
     expect(problem).not.toContain('hunter2');
     expect(others).toEqual([]);

@@ -13,6 +13,13 @@ const variables = [
   'AWS_ROLE_SESSION_NAME',
   'AWS_REGION',
   'AWS_DEFAULT_REGION',
+  'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI',
+  'AWS_CONTAINER_CREDENTIALS_FULL_URI',
+  'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
+  'AWS_CONTAINER_AUTHORIZATION_TOKEN',
+  'AWS_EC2_METADATA_DISABLED',
+  'AWS_EC2_METADATA_SERVICE_ENDPOINT',
+  'AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE',
   'GOOGLE_APPLICATION_CREDENTIALS',
 ] as const;
 
@@ -43,6 +50,18 @@ const forms: Partial<Record<keyof IdentityVariables, [form: RegExp, what: string
   AWS_ROLE_SESSION_NAME: [/^[\w+=,.@-]{2,64}$/, 'the name of a session'],
   AWS_REGION: [/^[a-z]{2,3}(-[a-z]+)+-\d{1,2}$/, 'a region'],
   AWS_DEFAULT_REGION: [/^[a-z]{2,3}(-[a-z]+)+-\d{1,2}$/, 'a region'],
+  AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: [/^\/[\w/.~%?&=+:-]{1,1000}$/, 'a path that begins with /'],
+  AWS_CONTAINER_CREDENTIALS_FULL_URI: [
+    /^http:\/\/(169\.254\.170\.2|169\.254\.170\.23|\[fd00:ec2::23\]|localhost|127(\.\d{1,3}){3}|\[::1\])(:[1-9]\d{0,4})?\/[\w/.~%?&=+:-]{0,1000}$/,
+    'an http URL at 169.254.170.2, 169.254.170.23, [fd00:ec2::23] or this machine',
+  ],
+  AWS_CONTAINER_AUTHORIZATION_TOKEN: [/^[\x20-\x7e]{1,20000}$/, 'a token'],
+  AWS_EC2_METADATA_DISABLED: [/^(true|false)$/i, 'true or false'],
+  AWS_EC2_METADATA_SERVICE_ENDPOINT: [
+    /^http:\/\/(169\.254\.169\.254|\[fd00:ec2::254\])\/?$/,
+    'http://169.254.169.254 or http://[fd00:ec2::254]',
+  ],
+  AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE: [/^ipv[46]$/i, 'IPv4 or IPv6'],
 };
 
 const needs: readonly [keyof IdentityVariables, readonly (keyof IdentityVariables)[]][] = [
@@ -69,13 +88,22 @@ export function parseCloudIdentities(text: string, env: Readonly<Record<string, 
   const found: IdentityVariables = Object.fromEntries(set);
   for (const [name, value] of set) {
     const [form, what] = forms[name] ?? [];
-    if (form && !form.test(value)) problems.push(new Error(`${name} is not ${what}`));
+    const isUrl = value.startsWith('http');
+    if (form && !(form.test(value) && (!isUrl || URL.canParse(value))))
+      problems.push(new Error(`${name} is not ${what}`));
   }
   for (const [name, others] of needs) {
     const missing = others.filter((other) => found[other] === undefined);
     if (found[name] !== undefined && missing.length > 0)
       problems.push(new Error(`${name} needs ${missing.join(' and ')}`));
   }
+  // An operator may let users call this machine.
+  const { AWS_CONTAINER_CREDENTIALS_FULL_URI: container = '', ...token } = found;
+  const isHere = /^http:\/\/(localhost|127\.|\[::1)/.test(container);
+  if (isHere && !token.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE && !token.AWS_CONTAINER_AUTHORIZATION_TOKEN)
+    problems.push(
+      new Error('AWS_CONTAINER_CREDENTIALS_FULL_URI at this machine needs AWS_CONTAINER_AUTHORIZATION_TOKEN'),
+    );
   if (problems.length > 0) throw new AggregateError(problems, problems.map(({ message }) => message).join('; '));
   return { environments, variables: found };
 }

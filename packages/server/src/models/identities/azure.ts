@@ -2,15 +2,15 @@
 import { tokenIn } from '../keys/access-tokens.ts';
 import { FORM, requestToken } from '../keys/token-request.ts';
 import { bearerKey } from '../model/provider-key.ts';
-import { type CloudIdentity, tokenInFile, unusable } from './identity.ts';
+import { type CloudIdentity, type IdentitySource, tokenInFile, unusable } from './identity.ts';
 
 const ISSUER = { name: 'Entra', label: 'the workload identity' };
 const AUTHORITY = 'https://login.microsoftonline.com';
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-export const azureIdentity: CloudIdentity = {
-  // Each national cloud has its own.
-  audienceOf: ({ hostname }) => `https://cognitiveservices.azure.${/\.(us|cn)$/.exec(hostname)?.[1] ?? 'com'}`,
+const workload: IdentitySource = {
+  mark: 'AZURE_FEDERATED_TOKEN_FILE',
+  isHere: ({ AZURE_FEDERATED_TOKEN_FILE: file }) => file !== undefined,
   async request({ variables, egress, now }, audience) {
     const { AZURE_FEDERATED_TOKEN_FILE: file, AZURE_TENANT_ID: tenant, AZURE_CLIENT_ID: client } = variables;
     const { AZURE_AUTHORITY_HOST: authority = AUTHORITY } = variables;
@@ -31,5 +31,12 @@ export const azureIdentity: CloudIdentity = {
       now,
     );
   },
+};
+
+export const azureIdentity: CloudIdentity = {
+  // Each national cloud has its own.
+  audienceOf: ({ hostname }) => `https://cognitiveservices.azure.${/\.(us|cn)$/.exec(hostname)?.[1] ?? 'com'}`,
+  sources: [workload],
+  none: 'AZURE_FEDERATED_TOKEN_FILE is not set',
   keyOf: async (token) => bearerKey(token),
 };

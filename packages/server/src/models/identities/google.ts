@@ -6,14 +6,22 @@ import { accountToken, parseServiceAccount, requireProject, SCOPE } from '../key
 import { FORM, recordIn, requestToken } from '../keys/token-request.ts';
 import { isRecord } from '../model/provider-error.ts';
 import { bearerKey } from '../model/provider-key.ts';
-import { type CloudIdentity, type IdentityContext, textOf, tokenInFile, unusable } from './identity.ts';
+import {
+  type CloudIdentity,
+  type IdentityContext,
+  type IdentitySource,
+  textOf,
+  tokenInFile,
+  unusable,
+} from './identity.ts';
 
 const FILE = 'GOOGLE_APPLICATION_CREDENTIALS';
 const ISSUER = { name: 'Google', label: `the identity of ${FILE}` };
 const TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 
-export const googleIdentity: CloudIdentity = {
-  audienceOf: () => '',
+const credentialsFile: IdentitySource = {
+  mark: FILE,
+  isHere: ({ GOOGLE_APPLICATION_CREDENTIALS: path }) => path !== undefined,
   async request(context) {
     const { GOOGLE_APPLICATION_CREDENTIALS: path } = context.variables;
     if (path === undefined) throw unusable(`${FILE} is not set`);
@@ -23,6 +31,12 @@ export const googleIdentity: CloudIdentity = {
     if (type === 'external_account') return await exchanged(externalAccountIn(text), context);
     throw unusable(`${FILE} has neither the key of a service account nor an external_account`);
   },
+};
+
+export const googleIdentity: CloudIdentity = {
+  audienceOf: () => '',
+  sources: [credentialsFile],
+  none: `${FILE} is not set`,
   async keyOf(token, { baseUrl }) {
     requireProject(baseUrl, `${token.label} is used`);
     return bearerKey(token);

@@ -10,6 +10,7 @@ import type { EgressRequest } from '../../egress/exchange.ts';
 import type { Log } from '../../lib/log.ts';
 import { type IdentityVariables, parseCloudIdentities } from '../../vault/cloud-identities.ts';
 import { checkIdentity, createIdentities, type Identities } from './identities.ts';
+import type { Metadata } from './metadata.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'signalbox-identity-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -38,6 +39,9 @@ beforeEach(() => {
   logged = [];
 });
 
+/** No test of this file asks a metadata service. */
+const metadata = {} as Metadata;
+
 function identitiesWith(variables: IdentityVariables): Identities {
   const egress = {
     async request(request: EgressRequest) {
@@ -49,7 +53,7 @@ function identitiesWith(variables: IdentityVariables): Identities {
   } as unknown as OrganizationEgress;
   const log = { warn: (fields: { problem: string }) => logged.push(fields.problem) } as unknown as Log;
   const listed = parseCloudIdentities(`${LISTED}/production,${LISTED}/staging`, variables);
-  return createIdentities(listed, { egress, clock, log });
+  return createIdentities(listed, { egress, metadata, clock, log, machine: async () => undefined });
 }
 
 const { organizationId } = parseCloudIdentities(`${LISTED}/production`, {}).environments[0]!;
@@ -169,7 +173,7 @@ describe('a token', () => {
 
 test.each<[string, Cloud, IdentityVariables, object | undefined, RegExp, boolean]>([
   ['nothing is set', 'azure', {}, undefined, /^AZURE_FEDERATED_TOKEN_FILE is not set$/, false],
-  ['nothing is set', 'bedrock', {}, undefined, /^AWS_WEB_IDENTITY_TOKEN_FILE is not set$/, false],
+  ['nothing is set', 'bedrock', {}, undefined, /^neither AWS_WEB_IDENTITY_TOKEN_FILE nor /, false],
   ['nothing is set', 'vertex', {}, undefined, /^GOOGLE_APPLICATION_CREDENTIALS is not set$/, false],
   ['the file is not there', 'azure', azure('/nowhere/token'), undefined, /_FILE can’t be read \(ENOENT\)$/, false],
   ['the file is a folder', 'azure', azure(directory), undefined, /_FILE can’t be read \(EISDIR\)$/, false],
@@ -255,8 +259,10 @@ test('the doctor requests a token as calls do', async () => {
   respond = () => entraToken('token');
   const egress = { request: async () => ({ status: 200, body: Buffer.from(respond({} as never).body) }) } as never;
   const listed = (file: string) => parseCloudIdentities(`${LISTED}/production`, azure(file));
-  await checkIdentity('azure', listed(fileOf('t', 't')), { egress, clock });
-  await expect(checkIdentity('azure', listed('/nowhere'), { egress, clock })).rejects.toThrow('can’t be read (ENOENT)');
+  await checkIdentity('azure', listed(fileOf('t', 't')), { egress, metadata, clock });
+  await expect(checkIdentity('azure', listed('/nowhere'), { egress, metadata, clock })).rejects.toThrow(
+    'can’t be read (ENOENT)',
+  );
 });
 
 test('other providers have no identities', () => {

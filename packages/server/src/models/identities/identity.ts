@@ -6,20 +6,33 @@ import type { IdentityVariables } from '../../vault/cloud-identities.ts';
 import { type AccessToken, isToken } from '../keys/access-tokens.ts';
 import { ModelFailure } from '../model/model.ts';
 import type { ProviderKey } from '../model/provider-key.ts';
+import type { MachineCloud } from './machine.ts';
+import type { Metadata } from './metadata.ts';
 
 /** The identity that this machine has at a cloud. */
 export interface CloudIdentity {
   /** What a token is for, and so what it can't be shared with. `baseUrl`: the server that is called. */
   audienceOf(baseUrl: URL, variables: IdentityVariables): string;
-  /** Throws `ModelFailure`, whose message is for the operator: it may name files and codes of errors, but has no token. */
-  request(context: IdentityContext, audience: string): Promise<AccessToken>;
+  /** Where it may be, in the order in which the cloud's own libraries look. The first that is here is used, and no other. */
+  readonly sources: readonly IdentitySource[];
+  /** For the operator: that there is no source, and what would be one. */
+  readonly none: string;
   /** Makes a token the key of a request. Throws `ModelFailure`, whose message is for everyone. */
   keyOf(token: ProviderKey, server: { baseUrl: URL; clock: Pick<Clock, 'now'> }): Promise<ProviderKey>;
+}
+
+export interface IdentitySource {
+  isHere(variables: IdentityVariables, machine: MachineCloud | undefined): boolean;
+  /** What the operator checks if it gives no token: the variable that says that it is here, or what else does. */
+  readonly mark: string;
+  /** Throws `ModelFailure`, whose message is for the operator: it may name files and codes of errors, but has no token. */
+  request(context: IdentityContext, audience: string): Promise<AccessToken>;
 }
 
 export interface IdentityContext {
   readonly variables: IdentityVariables;
   readonly egress: OrganizationEgress;
+  readonly metadata: Metadata;
   /** In milliseconds since 1970. */
   readonly now: number;
 }

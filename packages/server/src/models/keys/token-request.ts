@@ -8,7 +8,7 @@ import { ModelFailure } from '../model/model.ts';
 import { isRecord } from '../model/provider-error.ts';
 
 const TIMEOUT_MS = 10_000;
-const RESPONSE_MAX_BYTES = 64 * 1024;
+export const RESPONSE_MAX_BYTES = 64 * 1024;
 
 /** The headers of a request whose body is a form. */
 export const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -17,19 +17,26 @@ export const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
 export interface TokenIssuer {
   readonly name: string;
   readonly label: string;
+  /** What an operator can do, by the status of the refusal. */
+  readonly advice?: Readonly<Record<number, string>>;
 }
 
 /** The body of the response. Throws `model_key_rejected` if the issuer refuses the key, or as calls of a model do. */
 export async function requestToken(
   egress: OrganizationEgress,
-  { name, label }: TokenIssuer,
+  issuer: TokenIssuer,
   request: Pick<EgressRequest, 'url' | 'method' | 'headers' | 'body'>,
 ): Promise<string> {
   const response = await send(egress, request);
-  const { status } = response;
-  const body = response.body.toString('utf8');
-  if (status >= 200 && status < 300) return body;
-  const shown = `HTTP ${status}${errorIn(body)}`;
+  requireSuccess(response, issuer);
+  return response.body.toString('utf8');
+}
+
+/** Throws as `requestToken` if the status is none of success. */
+export function requireSuccess({ status, body }: EgressResponse, { name, label, advice = {} }: TokenIssuer): void {
+  if (status >= 200 && status < 300) return;
+  const todo = advice[status] === undefined ? '' : `: ${advice[status]}`;
+  const shown = `HTTP ${status}${errorIn(body.toString('utf8'))}${todo}`;
   if (status === 429 || status === 408 || status >= 500)
     throw new ModelFailure('model_unavailable', `${name} gave no token for ${label}: ${shown}`, { retryable: true });
   throw new ModelFailure('model_key_rejected', `${name} rejected ${label}: ${shown}`, { retryable: false });

@@ -5,16 +5,10 @@ import type { BulkConnection } from '../../db/bulk-connection.ts';
 import { type Egress, OPERATOR } from '../../egress/egress.ts';
 import { unknownEnvironments } from '../../environments/with-identity.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { checkIdentity } from '../../models/identities/identities.ts';
-import type { IdentityVariables } from '../../vault/cloud-identities.ts';
+import { checkIdentity, identityMark, identityProviders } from '../../models/identities/identities.ts';
+import { createMetadata } from '../../models/identities/metadata.ts';
+import type { CloudIdentities } from '../../vault/cloud-identities.ts';
 import { failed, ok, type Report, run, skipped, warning } from './check.ts';
-
-/** What says that there is an identity at a provider. */
-const marks: readonly [ProviderName, keyof IdentityVariables][] = [
-  ['azure', 'AZURE_FEDERATED_TOKEN_FILE'],
-  ['bedrock', 'AWS_WEB_IDENTITY_TOKEN_FILE'],
-  ['vertex', 'GOOGLE_APPLICATION_CREDENTIALS'],
-];
 
 export async function checkIdentities(
   { cloudIdentities }: Config,
@@ -24,21 +18,50 @@ export async function checkIdentities(
 ): Promise<void> {
   const { environments, variables } = cloudIdentities;
   if (environments.length === 0) return;
+  const metadata = createMetadata(variables, { clock: systemClock });
+  try {
+    const had = await checkSources(
+      cloudIdentities,
+      { egress: egress.of(OPERATOR), metadata, clock: systemClock },
+      report,
+    );
+    await checkEnvironments(environments, had, connection, report);
+  } finally {
+    await metadata.close();
+  }
+}
+
+/** Returns the providers whose identity can be had. */
+async function checkSources(
+  cloudIdentities: CloudIdentities,
+  means: Parameters<typeof checkIdentity>[2],
+  report: Report,
+): Promise<ProviderName[]> {
   const had: ProviderName[] = [];
-  for (const [provider, variable] of marks.filter(([, name]) => variables[name] !== undefined)) {
+  for (const provider of identityProviders) {
+    const found = await identityMark(provider, cloudIdentities, means);
+    if (!found) continue;
     await run(report, `identity.${provider}`, async () => {
       try {
-        await checkIdentity(provider, cloudIdentities, { egress: egress.of(OPERATOR), clock: systemClock });
+        await checkIdentity(provider, cloudIdentities, means);
       } catch (error) {
-        return failed(
-          (error as Error).message,
-          `Check ${variable}, the variables beside it, and the rights at the cloud.`,
-        );
+        const fix = `Check ${found.mark}, the settings beside it, and the rights at the cloud.`;
+        // A machine at a cloud need not have an identity there.
+        return (found.isSet ? failed : warning)((error as Error).message, fix);
       }
       had.push(provider);
       return ok('a token of the identity can be had');
     });
   }
+  return had;
+}
+
+async function checkEnvironments(
+  environments: CloudIdentities['environments'],
+  had: readonly ProviderName[],
+  connection: BulkConnection | undefined,
+  report: Report,
+): Promise<void> {
   await run(report, 'identity.environments', async () => {
     // A database without the table has no environments.
     const unknown = new Set(
@@ -54,7 +77,7 @@ export async function checkIdentities(
       if (had.length > 0) return ok(`${one.entry} can use the identity at ${had.join(', ')}`);
       return failed(
         `${one.entry} may use an identity, and none can be had`,
-        `Set ${marks.map(([, variable]) => variable).join(', ')} or clear SIGNALBOX_CLOUD_IDENTITIES.`,
+        'Give this machine an identity (docs/guides/models.md), or clear SIGNALBOX_CLOUD_IDENTITIES.',
       );
     });
   });
