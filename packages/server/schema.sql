@@ -701,6 +701,12 @@ create table event_heads (
   pending_from uuid default '00000000-0000-0000-0000-000000000000'::uuid not null,
   -- The last record of the event log after which all sessions can be found (sessions/search/update.ts).
   searched bigint default 0 not null,
+  -- How many sessions are open, by environment, after the record `counted` of the event log (events/open-sessions.ts). Null if they have not
+  -- been counted yet, as in organizations from before this column.
+  open_sessions jsonb default '{}'::jsonb,
+  counted bigint default 0 not null,
+  -- When they were last counted one by one.
+  recounted_at timestamptz,
   constraint event_heads_pkey primary key (organization_id),
   constraint event_heads_organization_id_fkey foreign key (organization_id) references organizations(organization_id)
 );

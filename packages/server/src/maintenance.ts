@@ -1,4 +1,4 @@
-// Periodic work: sequencing the event log, making sessions searchable, erasing end users, deleting expired data, and compacting usage.
+// Periodic work: sequencing the event log, counting open sessions, making sessions searchable, erasing end users, deleting expired data, and compacting usage.
 // Every node with the role `runtime` does it; two at once are harmless.
 import { organizationsWithEndings, recordEndings } from './agents/model-endings.ts';
 import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from './analytics/fold.ts';
@@ -6,6 +6,7 @@ import { alertBudgets, organizationsWithBudgets } from './budgets/alerts.ts';
 import { createRound, type Page } from './db/rounds.ts';
 import { type ErasurePlatform, eraseEndUsers, organizationsWithErasures } from './end-users/erase.ts';
 import { dropAccessDenials } from './events/denied.ts';
+import { countOpenSessions, hasToCount } from './events/open-sessions.ts';
 import { dropEvents, hasOldEvents } from './events/retention.ts';
 import { findPendingRecords, PENDING_PAGE_SIZE, sequenceInBackground } from './events/sequencer.ts';
 import { purgeFiles } from './files/purge.ts';
@@ -44,6 +45,8 @@ const SEARCH_EVERY_MS = 1_000;
 const ERASE_EVERY_MS = 1_000;
 // Expired data has no effect any more; this only frees its space.
 const EXPIRE_EVERY_MS = 60_000;
+// Until they are counted, the overview counts them itself, up to a limit.
+const COUNT_EVERY_MS = 60_000;
 // Reports are right without it; this only makes them cheaper.
 const COMPACT_EVERY_MS = 60_000;
 // How late an alert of a budget may be.
@@ -201,6 +204,19 @@ export function createUpkeep(
     },
   );
 
+  const countSessions = inRounds(
+    'counting open sessions',
+    createRound(platform, 'open sessions to count', (id, within) => hasToCount(id, clock.now(), within)),
+    async (organizationId) => {
+      const wrong = await countOpenSessions(db, organizationId, clock.now());
+      if (!wrong) return;
+      log.warn(
+        { organizationId: formatId('org', organizationId), ...wrong },
+        'the kept numbers of open sessions were wrong and were replaced',
+      );
+    },
+  );
+
   const dropOldDeliveries = inRounds(
     'deleting old deliveries',
     createRound(platform, 'old deliveries', (id, within) => hasOldDeliveries(id, daysAgo(deliveriesKeptDays), within)),
@@ -252,6 +268,7 @@ export function createUpkeep(
         every(ERASE_EVERY_MS, 'erasing end users', erase),
         every(EXPIRE_EVERY_MS, 'deleting expired data', expire),
         every(EXPIRE_EVERY_MS, 'deleting old events', dropOldEvents),
+        every(COUNT_EVERY_MS, 'counting open sessions', countSessions),
         every(COMPACT_EVERY_MS, 'compacting usage', compact),
         every(ALERT_EVERY_MS, 'looking at budgets', alert),
         every(ENDINGS_EVERY_MS, 'looking for models that end', lookForEndings),

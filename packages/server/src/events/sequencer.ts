@@ -17,6 +17,7 @@ import type { Db } from '../db/db.ts';
 import { planForLookups } from '../db/plan-for-lookups.ts';
 import { firstUuidOf, formatId, timeOfUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
+import { type Counted, countedColumns, countRecords } from './open-sessions.ts';
 import type { PendingEvent } from './record.ts';
 
 /** The `previousHash` of an organization's first record. */
@@ -25,8 +26,7 @@ export const firstHash = Buffer.alloc(32);
 // Bounds the memory of one pass; a longer queue takes more passes.
 const BATCH = 500;
 
-interface Head {
-  sequence: number;
+interface Head extends Counted {
   hash: Buffer;
   latestAt: Date | null;
   lateMs: number;
@@ -114,9 +114,9 @@ function moveBatch(
   return db.transaction(async (tx) => {
     tx.write(planForLookups);
     const [head] = await tx.query<Head>(sql`
-      select sequence, hash, latest_at as "latestAt", late_ms as "lateMs", pending_from as "pendingFrom", now() as now
-      from event_heads
-      where organization_id = ${organizationId}
+      select ${countedColumns}, h.hash, h.latest_at as "latestAt", h.late_ms as "lateMs", h.pending_from as "pendingFrom", now() as now
+      from event_heads h
+      where h.organization_id = ${organizationId}
       for update ${isBackground ? sql`skip locked` : empty}`);
     if (!head && isBackground) return [];
     if (!head) throw noHead();
@@ -140,6 +140,8 @@ function moveBatch(
       sequences.push(sequence);
       hashes.push(hash);
     }
+    const bodies = pending.map(({ body }) => body);
+    const openSessions = await countRecords(tx, organizationId, head, bodies);
     await Promise.all([
       tx.query(sql`
         with i as (
@@ -157,7 +159,8 @@ function moveBatch(
         where p.organization_id = ${organizationId} and p.event_id = any(array(select i.event_id from i))`),
       tx.query(sql`
         update event_heads set sequence = ${sequence}, hash = ${hash}, latest_at = ${new Date(latest)}, late_ms = ${lateMs},
-          pending_from = ${pendingFrom(head, ids.at(-1)!)}
+          pending_from = ${pendingFrom(head, ids.at(-1)!)}, counted = ${sequence}
+          ${openSessions === head.openSessions ? empty : sql`, open_sessions = ${openSessions && JSON.stringify(openSessions)}::jsonb`}
         where organization_id = ${organizationId}`),
     ]);
     return ids;

@@ -1,9 +1,11 @@
 // The current state of an organization: a few counts. Each reads only an index and counts no further than `maxCount`, or looks at no more
-// than a thousand rows.
+// than a thousand rows. Idle sessions, of which there may be any number, are not counted: the others are subtracted from the number of open
+// sessions, which is kept (events/open-sessions.ts).
 import { type Input, maxCount, type Overview, type Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { planForLookups } from '../db/plan-for-lookups.ts';
 import { countBlocked } from '../deliveries/destinations/blocked.ts';
+import { openSessionsNow, openStatuses } from '../events/open-sessions.ts';
 import type { PoolContext } from '../lib/context.ts';
 import { countFailing } from '../schedules/runs.ts';
 
@@ -14,7 +16,33 @@ const SOON_MS = 14 * 24 * HOUR_MS;
 
 interface Row {
   name: string;
-  count: number;
+  /** Null if it is not known. */
+  count: number | null;
+}
+
+/**
+ * Rows of `open`, which is null if the number is not known, `running` and `waiting`, in one snapshot. Only environments with open sessions
+ * are looked at. Those that run or wait are few by nature, and no more than `maxCount` are counted.
+ */
+function openByStatus(organizationId: string, environment: string | undefined): Sql {
+  return sql`
+    with c as materialized (${openSessionsNow(organizationId)}),
+      o as materialized (
+        select c.environment, sum(c.change)::int as count from c
+        where c.environment is not null ${environment === undefined ? empty : sql`and c.environment = ${environment}`}
+        group by c.environment having sum(c.change) > 0)
+    select 'open' as name, case when bool_and(c."isKept") then (select coalesce(sum(o.count), 0)::int from o) end as count from c
+    union all
+    select k.name, n.count
+    from unnest(array['running', 'waiting']) as k(name)
+    cross join lateral (
+      select count(*)::int as count from (
+        select 1 from o
+        cross join lateral (
+          select 1 from sessions s
+          where s.organization_id = ${organizationId} and s.environment = o.environment and s.status = k.name
+          order by s.session_id limit ${maxCount}) x
+        limit ${maxCount}) y) n`;
 }
 
 /** The overview of the organization, or of one environment and the keys that have access to it. */
@@ -43,14 +71,15 @@ export async function getOverview(
         where e.organization_id = ${organizationId} ${inIt(sql`e.name`)}
         limit ${maxCount}) y) c`;
 
+  const ended = sessions(
+    ['completed', 'failed', 'cancelled'],
+    sql`s.ended_at`,
+    sql`and s.ended_at >= ${new Date(now - ENDED_WITHIN_MS)}`,
+  );
   const [, ...groups] = await db.batch<Row>([
     planForLookups,
-    sessions(['idle', 'running', 'waiting'], sql`s.session_id`),
-    sessions(
-      ['completed', 'failed', 'cancelled'],
-      sql`s.ended_at`,
-      sql`and s.ended_at >= ${new Date(now - ENDED_WITHIN_MS)}`,
-    ),
+    openByStatus(organizationId, environment),
+    ended,
     sql`
       select 'pendingApprovals' as name, count(*)::int as count from (
         select 1 from environments e
@@ -85,6 +114,13 @@ export async function getOverview(
     sql`select 'failingSchedules' as name, c.count from (${countFailing(organizationId, environment)}) c`,
   ]);
   const counts = new Map(groups.flat().map(({ name, count }) => [name, count]));
+  const [open, running, waiting] = [counts.get('open'), counts.get('running')!, counts.get('waiting')!];
+  if (typeof open === 'number' && running < maxCount && waiting < maxCount) {
+    counts.set('idle', Math.max(0, open - running - waiting));
+  } else {
+    const [, counted = []] = await db.batch<Row>([planForLookups, sessions([...openStatuses], sql`s.session_id`)]);
+    for (const { name, count } of counted) counts.set(name, count);
+  }
   const count = (name: string) => Math.min(counts.get(name) ?? 0, maxCount);
   const counted = <N extends string>(...names: N[]) =>
     Object.fromEntries(names.map((name) => [name, count(name)])) as Record<N, number>;

@@ -3,12 +3,24 @@
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
 
-/** Finds rows that should not exist once all sessions are idle or ended, and work that no node would ever finish. */
+const CHANGES = `
+  (select coalesce(sum(case when x.body->>'type' in ('session.created', 'session.forked') then 1 else -1 end), 0) from x
+  where x.body->>'type' in ('session.created', 'session.forked', 'session.completed', 'session.failed', 'session.cancelled'))`;
+
+/**
+ * Finds rows that should not exist once all sessions are idle or ended, work that no node would ever finish, and a kept number of open
+ * sessions that is not theirs, with the records that are not counted yet.
+ */
 export const LEFTOVERS = `
   select 'a session is held or to stop' as what from sessions where node_id is not null or stop is not null
   union all select 'an operation is not finished: ' || status from operations where finished_at is null
   union all select 'something is left in an inbox' from session_inbox
-  union all select 'an approval is pending' from approvals where status = 'pending'`;
+  union all select 'an approval is pending' from approvals where status = 'pending'
+  union all select 'the number of open sessions is wrong: ' || h.open_sessions::text from event_heads h
+  where (select count(*) from sessions s where s.organization_id = h.organization_id and s.ended_at is null) <>
+    (select coalesce(sum(k.value::int), 0) from jsonb_each_text(h.open_sessions) k)
+    + (with x as (select body from events_pending p where p.organization_id = h.organization_id) select ${CHANGES})
+    + (with x as (select body from events e where e.organization_id = h.organization_id and e.sequence > h.counted) select ${CHANGES})`;
 
 export async function leftoversIn(url: string): Promise<string[]> {
   return (await ask<{ what: string }>(url, LEFTOVERS)).map(({ what }) => what);
