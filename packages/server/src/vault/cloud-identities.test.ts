@@ -67,6 +67,12 @@ test('an identity that is described in part, or wrongly, is refused without its 
     ['AWS_EC2_METADATA_SERVICE_ENDPOINT', 'http://hunter2', 'http://169.254.169.254 or'],
     ['AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE', 'hunter2', 'IPv4 or IPv6'],
     ['AWS_EC2_METADATA_DISABLED', 'hunter2', 'true or false'],
+    ['AZURE_POD_IDENTITY_AUTHORITY_HOST', 'http://hunter2', 'http://169.254.169.254'],
+    ['IDENTITY_ENDPOINT', 'https://hunter2.example.com/token', 'an http URL at this machine'],
+    ['IDENTITY_ENDPOINT', 'http://10.0.0.1/hunter2', 'an http URL at this machine'],
+    ['IDENTITY_ENDPOINT', 'http://169.254.1.999/hunter2', 'an http URL at this machine'],
+    ['IDENTITY_HEADER', 'hunter2 hunter2', 'a header'],
+    ['GCE_METADATA_HOST', 'hunter2:8080', '169.254.169.254 or'],
   ] as const) {
     const [problem, ...others] = problemsWith({ AWS_CONTAINER_AUTHORIZATION_TOKEN: 'token', [name]: value });
     expect(problem).toContain(`${name} is not ${why}`);

@@ -8,6 +8,9 @@ const variables = [
   'AZURE_TENANT_ID',
   'AZURE_CLIENT_ID',
   'AZURE_AUTHORITY_HOST',
+  'AZURE_POD_IDENTITY_AUTHORITY_HOST',
+  'IDENTITY_ENDPOINT',
+  'IDENTITY_HEADER',
   'AWS_WEB_IDENTITY_TOKEN_FILE',
   'AWS_ROLE_ARN',
   'AWS_ROLE_SESSION_NAME',
@@ -21,6 +24,7 @@ const variables = [
   'AWS_EC2_METADATA_SERVICE_ENDPOINT',
   'AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE',
   'GOOGLE_APPLICATION_CREDENTIALS',
+  'GCE_METADATA_HOST',
 ] as const;
 
 export type IdentityVariables = { readonly [K in (typeof variables)[number]]?: string };
@@ -45,6 +49,16 @@ const forms: Partial<Record<keyof IdentityVariables, [form: RegExp, what: string
   AZURE_AUTHORITY_HOST: [
     /^https:\/\/[a-z0-9.-]+\/?$/i,
     'the https address of a host, such as https://login.microsoftonline.com',
+  ],
+  AZURE_POD_IDENTITY_AUTHORITY_HOST: [/^http:\/\/169\.254\.169\.254\/?$/, 'http://169.254.169.254'],
+  IDENTITY_ENDPOINT: [
+    /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\]|169\.254(\.\d{1,3}){2})(:[1-9]\d{0,4})?\/[\w/.~%?&=+:-]{0,1000}$/,
+    'an http URL at this machine',
+  ],
+  IDENTITY_HEADER: [/^[\x21-\x7e]{1,20000}$/, 'a header that an app gets'],
+  GCE_METADATA_HOST: [
+    /^(169\.254\.169\.254|metadata\.google\.internal|\[fd20:ce::254\])(:80)?$/,
+    '169.254.169.254 or [fd20:ce::254]',
   ],
   AWS_ROLE_ARN: [/^arn:aws[a-z-]*:iam::\d{12}:role\/\S+$/, 'the ARN of a role'],
   AWS_ROLE_SESSION_NAME: [/^[\w+=,.@-]{2,64}$/, 'the name of a session'],

@@ -7,13 +7,20 @@ import { parseCloudIdentities } from '../../src/vault/cloud-identities.ts';
 import type { AwsKey } from '../support/aws-signature.ts';
 import { type Clouds, ofTheIdentity, startClouds } from '../support/clouds.ts';
 import { type MetadataServices, startMetadataServices } from '../support/metadata-services.ts';
-import { bedrockEntrance } from '../support/server-rules/entrances.ts';
+import { azureEntrance, bedrockEntrance, vertexEntrance } from '../support/server-rules/entrances.ts';
 import { type StrictServer, startStrictServer } from '../support/server-rules/strict-server.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const claude = 'us.anthropic.claude-sonnet-5-5-v1:0';
+const gemini = 'gemini-3.8-flash';
 const models = {
+  azure: { provider: 'azure', model: 'prod-chat', baseUrl: 'https://acme.openai.azure.com/openai/v1' },
   bedrock: { provider: 'bedrock', model: claude, baseUrl: 'https://bedrock-runtime.eu-central-1.amazonaws.com' },
+  vertex: {
+    provider: 'vertex',
+    model: gemini,
+    baseUrl: 'https://europe-west4-aiplatform.googleapis.com/v1/projects/acme/locations/europe-west4/publishers/google',
+  },
 } as const satisfies Record<string, Model>;
 type Cloud = keyof typeof models;
 const all = Object.keys(models) as Cloud[];
@@ -25,6 +32,7 @@ const addresses: Record<string, string> = {
   'eks.example.com': '169.254.170.23',
   'eks6.example.com': 'fd00:ec2::23',
   'ec26.example.com': 'fd00:ec2::254',
+  'gce6.example.com': 'fd20:ce::254',
 };
 
 let clouds: Clouds;
@@ -36,7 +44,13 @@ let service: TestService;
 beforeAll(async () => {
   clouds = await startClouds();
   metadata = await startMetadataServices({ issued: clouds.issued });
+  const isToken = (token: string) => clouds.issued.findLast((one) => typeof one === 'string') === token;
   servers = {
+    azure: await startStrictServer('azure', azureEntrance('acme', { deployment: 'prod-chat', isToken })),
+    vertex: await startStrictServer(
+      'vertex',
+      vertexEntrance('acme', { location: 'europe-west4', model: gemini, isToken }),
+    ),
     bedrock: await startStrictServer(
       'bedrock',
       bedrockEntrance('eu-central-1', {
@@ -59,6 +73,8 @@ beforeAll(async () => {
       egress: parseEgressAllow('127.0.0.1/32, 169.254.0.0/16, fd00::/8, *.example.com'),
       cloudIdentities: parseCloudIdentities(`${first.organizationId}/production`, {
         AWS_EC2_METADATA_SERVICE_ENDPOINT: 'http://169.254.169.254',
+        AZURE_POD_IDENTITY_AUTHORITY_HOST: 'http://169.254.169.254',
+        GCE_METADATA_HOST: '169.254.169.254',
       }),
     },
   });
@@ -111,6 +127,7 @@ test.each<[url: string]>([
   ['http://169.254.170.23/v1/credentials'],
   ['http://[fd00:ec2::23]/v1/credentials'],
   ['http://[fd00:ec2::254]/latest/meta-data/'],
+  ['http://[fd20:ce::254]/computeMetadata/v1/'],
   ...Object.keys(addresses).map((name): [string] => [`http://${name}/latest/meta-data/`]),
 ])('what a user aims at %s is refused while an identity is used', async (url) => {
   const before = metadata.requests.length;
@@ -145,7 +162,12 @@ test.each<[url: string]>([
 });
 
 test('in all this, metadata services were asked for the identity only', () => {
+  const google = '/computeMetadata/v1/instance/service-accounts/default/token';
   const roles = 'GET 169.254.169.254/latest/meta-data/iam/security-credentials/';
-  expect(metadata.requests).toEqual(['PUT 169.254.169.254/latest/api/token', roles, `${roles}acme-agents`]);
+  expect(metadata.requests).toEqual([
+    'GET 169.254.169.254/metadata/identity/oauth2/token',
+    ...['PUT 169.254.169.254/latest/api/token', roles, `${roles}acme-agents`],
+    `GET 169.254.169.254${google}`,
+  ]);
   expect(service.logLines.join('\n')).not.toMatch(ofTheIdentity);
 });

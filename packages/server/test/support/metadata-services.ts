@@ -6,10 +6,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { AwsKey } from './aws-signature.ts';
-import { ROLE } from './clouds.ts';
+import { CLIENT, ROLE } from './clouds.ts';
 
 export const TASK_PATH = '/v2/credentials/task-of-acme-project';
 export const POD_TOKEN = 'eyJ.pod-token.of-the-cluster';
+export const APP_HEADER = 'header-of-acme-project';
 const ROLE_NAME = 'acme-agents';
 
 export interface MetadataServices {
@@ -22,10 +23,10 @@ export interface MetadataServices {
   /** Tokens, and keys of AWS, the newest last. */
   readonly issued: (string | AwsKey)[];
   /**
-   * What is different now: no response to anything; to no session of EC2, as beyond its hop limit; no connection; no role of the
-   * instance; a status for everything; a failure with the status 200, as EC2 has.
+   * What is different now: no response to anything; to no session of EC2, as beyond its hop limit; no connection; no identity of the
+   * machine; a status for everything; a failure with the status 200, as EC2 has; something else than the server of Google.
    */
-  mode: 'usual' | 'silent' | 'hops' | 'away' | 'bare' | 'invalid' | number;
+  mode: 'other' | 'usual' | 'silent' | 'hops' | 'away' | 'bare' | 'invalid' | number;
   lifetimeMs: number;
   readonly now: () => number;
   /** Where they are on this machine, for what has no fixed address. */
@@ -45,7 +46,14 @@ interface Reply {
   headers?: Record<string, string>;
 }
 
-const ADDRESSES = new Set(['169.254.169.254', 'fd00:ec2::254', '169.254.170.2', '169.254.170.23', 'fd00:ec2::23']);
+const ADDRESSES = new Set([
+  '169.254.169.254',
+  'fd00:ec2::254',
+  'fd20:ce::254',
+  '169.254.170.2',
+  '169.254.170.23',
+  'fd00:ec2::23',
+]);
 
 /** `issued`: by the servers of `clouds.ts`, too. */
 export async function startMetadataServices({
@@ -107,6 +115,9 @@ export async function startMetadataServices({
 
 function replyTo(services: MetadataServices, sessions: Set<string>, asked: Asked): Reply {
   const { host, url } = asked;
+  if (url.pathname.startsWith('/computeMetadata/')) return google(services, asked);
+  if (url.pathname.startsWith('/metadata/')) return azure(services, asked);
+  if (url.pathname === '/msi/token') return app(services, asked);
   if (host === '169.254.170.2') return ecs(services, asked);
   if (host === '169.254.170.23' || host === 'fd00:ec2::23' || url.pathname === '/v1/credentials')
     return eks(services, asked);
@@ -159,6 +170,60 @@ function eks(services: MetadataServices, { method, url, headers }: Asked): Reply
 function container(services: MetadataServices): Reply {
   const { SessionToken: Token, ...key } = issueKey(services);
   return { status: 200, body: { RoleArn: ROLE, ...key, Token, Expiration: endOf(services) } };
+}
+
+/** https://cloud.google.com/compute/docs/metadata/querying-metadata */
+function google(services: MetadataServices, { method, url, headers }: Asked): Reply {
+  const flavor = services.mode === 'other' ? {} : { 'metadata-flavor': 'Google' };
+  const refuse = (status: number, body: string): Reply => ({ status, body, headers: flavor });
+  if (headers['metadata-flavor'] !== 'Google') return refuse(403, 'Missing Metadata-Flavor:Google header.');
+  if (headers['x-forwarded-for'] !== undefined) return refuse(403, 'Request has X-Forwarded-For.');
+  if (method !== 'GET') return refuse(405, 'Method Not Allowed');
+  if (services.mode === 'bare' || url.pathname !== '/computeMetadata/v1/instance/service-accounts/default/token')
+    return refuse(404, 'The requested URL was not found on this server.');
+  if (url.searchParams.get('scopes') !== 'https://www.googleapis.com/auth/cloud-platform')
+    return refuse(400, 'Invalid scopes.');
+  const token = issueToken(services, 'google');
+  const body = { access_token: token, expires_in: services.lifetimeMs / 1000, token_type: 'Bearer' };
+  return { status: 200, body, headers: flavor };
+}
+
+/** https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token */
+function azure(services: MetadataServices, { method, url, headers }: Asked): Reply {
+  const refuse = (error: string, why: string): Reply => ({ status: 400, body: { error, error_description: why } });
+  if (headers.metadata !== 'true') return refuse('invalid_request', 'Required metadata header not specified');
+  if (headers['x-forwarded-for'] !== undefined) return refuse('invalid_request', 'X-Forwarded-For is not allowed');
+  if (method !== 'GET') return { status: 405, body: 'Method Not Allowed' };
+  if (url.pathname !== '/metadata/identity/oauth2/token') return { status: 404, body: 'Not Found' };
+  if (url.searchParams.get('api-version') !== '2018-02-01') return refuse('bad_request', 'Invalid api-version');
+  if (services.mode === 'bare') return refuse('invalid_request', `Identity not found for ${CLIENT}`);
+  return managed(services, url, { expires_in: String(services.lifetimeMs / 1000) });
+}
+
+/** https://learn.microsoft.com/azure/app-service/overview-managed-identity#rest-endpoint-reference */
+function app(services: MetadataServices, { method, url, headers }: Asked): Reply {
+  if (headers['x-identity-header'] !== APP_HEADER) return { status: 401, body: { statusCode: 401, message: CLIENT } };
+  if (method !== 'GET' || url.searchParams.get('api-version') !== '2019-08-01')
+    return { status: 400, body: { statusCode: 400, message: 'Unsupported api-version' } };
+  return managed(services, url, {});
+}
+
+function managed(services: MetadataServices, url: URL, lifetime: object): Reply {
+  const resource = url.searchParams.get('resource');
+  const client = url.searchParams.get('client_id');
+  if (resource !== 'https://cognitiveservices.azure.com')
+    return { status: 400, body: { error: 'invalid_resource', error_description: `AADSTS500011: ${resource}` } };
+  if (client !== null && client !== CLIENT)
+    return { status: 400, body: { error: 'invalid_request', error_description: 'Identity not found' } };
+  const expires = { expires_on: String(Math.floor((services.now() + services.lifetimeMs) / 1000)), ...lifetime };
+  const access = { access_token: issueToken(services, 'azure'), token_type: 'Bearer', client_id: CLIENT, resource };
+  return { status: 200, body: { ...access, ...expires } };
+}
+
+function issueToken({ issued }: MetadataServices, by: string): string {
+  const token = `${by}.metadata.issued-${issued.length + 1}`;
+  issued.push(token);
+  return token;
 }
 
 function issueKey({ issued }: MetadataServices): Required<AwsKey> {

@@ -1,5 +1,6 @@
 // The identity at Google Cloud, as the file of GOOGLE_APPLICATION_CREDENTIALS describes it: a service account with its key, or a workload
-// outside of Google, whose own token is exchanged (RFC 8693), and then perhaps for one of a service account.
+// outside of Google, whose own token is exchanged (RFC 8693), and then perhaps for one of a service account. Without the file, it is the
+// service account that the machine has.
 import { parseJson } from '../../lib/json/json.ts';
 import { type AccessToken, isToken, noToken, tokenIn } from '../keys/access-tokens.ts';
 import { accountToken, parseServiceAccount, requireProject, SCOPE } from '../keys/service-account.ts';
@@ -17,6 +18,7 @@ import {
 
 const FILE = 'GOOGLE_APPLICATION_CREDENTIALS';
 const ISSUER = { name: 'Google', label: `the identity of ${FILE}` };
+const FLAVOR = { 'Metadata-Flavor': 'Google' };
 const TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 
 const credentialsFile: IdentitySource = {
@@ -33,10 +35,34 @@ const credentialsFile: IdentitySource = {
   },
 };
 
+const METADATA = {
+  name: 'The metadata server of Google Cloud',
+  label: 'the service account of this machine',
+  unreachable: 'check firewalls and network policies, which must allow 169.254.169.254',
+  advice: {
+    403: 'in GKE, check that the pod’s service account may use one of Google (roles/iam.workloadIdentityUser)',
+    404: 'give the instance, or the pod’s service account, a service account of Google',
+  },
+};
+
+const machineAccount: IdentitySource = {
+  mark: 'the service account of this machine',
+  isHere: ({ GCE_METADATA_HOST: host }, machine) => machine === 'google' || host !== undefined,
+  async request({ variables, metadata, now }) {
+    const host = /fd20/.test(variables.GCE_METADATA_HOST ?? '') ? '[fd20:ce::254]' : '169.254.169.254';
+    const path = '/computeMetadata/v1/instance/service-accounts/default/token';
+    const url = `http://${host}${path}?${new URLSearchParams({ scopes: SCOPE })}`;
+    const { body, headers } = await metadata.request(METADATA, { method: 'GET', url, headers: FLAVOR });
+    // Without it, something else has responded.
+    if (headers['metadata-flavor'] !== FLAVOR['Metadata-Flavor']) throw noToken(METADATA.name);
+    return tokenIn(body.toString('utf8'), METADATA.name, now);
+  },
+};
+
 export const googleIdentity: CloudIdentity = {
   audienceOf: () => '',
-  sources: [credentialsFile],
-  none: `${FILE} is not set`,
+  sources: [credentialsFile, machineAccount],
+  none: `${FILE} is not set, and this is not known to be a machine of Google Cloud (if it is one, set GCE_METADATA_HOST=169.254.169.254)`,
   async keyOf(token, { baseUrl }) {
     requireProject(baseUrl, `${token.label} is used`);
     return bearerKey(token);

@@ -172,9 +172,9 @@ describe('a token', () => {
 });
 
 test.each<[string, Cloud, IdentityVariables, object | undefined, RegExp, boolean]>([
-  ['nothing is set', 'azure', {}, undefined, /^AZURE_FEDERATED_TOKEN_FILE is not set$/, false],
+  ['nothing is set', 'azure', {}, undefined, /^neither AZURE_FEDERATED_TOKEN_FILE nor /, false],
   ['nothing is set', 'bedrock', {}, undefined, /^neither AWS_WEB_IDENTITY_TOKEN_FILE nor /, false],
-  ['nothing is set', 'vertex', {}, undefined, /^GOOGLE_APPLICATION_CREDENTIALS is not set$/, false],
+  ['nothing is set', 'vertex', {}, undefined, /^GOOGLE_APPLICATION_CREDENTIALS is not set, /, false],
   ['the file is not there', 'azure', azure('/nowhere/token'), undefined, /_FILE can’t be read \(ENOENT\)$/, false],
   ['the file is a folder', 'azure', azure(directory), undefined, /_FILE can’t be read \(EISDIR\)$/, false],
   ['the file is empty', 'azure', azure(fileOf('empty', '\n')), undefined, /has no token in it$/, false],

@@ -3,8 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { CLIENT } from '../../../test/support/clouds.ts';
 import { createManualClock, type ManualClock } from '../../../test/support/manual-clock.ts';
 import {
+  APP_HEADER,
   type MetadataServices,
   POD_TOKEN,
   startMetadataServices,
@@ -88,6 +90,8 @@ const session = (address: string) => [
   `GET ${address}/latest/meta-data/iam/security-credentials/`,
   `GET ${address}/latest/meta-data/iam/security-credentials/acme-agents`,
 ];
+const GOOGLE_PATH = '/computeMetadata/v1/instance/service-accounts/default/token';
+const AZURE_REQUEST = 'GET 169.254.169.254/metadata/identity/oauth2/token';
 const POD_REQUEST = ['GET 169.254.170.23/v1/credentials'];
 
 test.each<[string, Cloud, IdentityVariables, MachineCloud | undefined, string[]]>([
@@ -136,11 +140,56 @@ test.each<[string, Cloud, IdentityVariables, MachineCloud | undefined, string[]]
     undefined,
     POD_REQUEST,
   ],
+  ['a machine of Google Cloud', 'vertex', {}, 'google', [`GET 169.254.169.254${GOOGLE_PATH}`]],
+  [
+    'a pod in a sandbox',
+    'vertex',
+    { GCE_METADATA_HOST: 'metadata.google.internal' },
+    undefined,
+    [`GET 169.254.169.254${GOOGLE_PATH}`],
+  ],
+  [
+    'a machine of Google Cloud with IPv6',
+    'vertex',
+    { GCE_METADATA_HOST: '[fd20:ce::254]:80' },
+    'google',
+    [`GET fd20:ce::254${GOOGLE_PATH}`],
+  ],
+  ['a machine of Azure', 'azure', {}, 'azure', [AZURE_REQUEST]],
+  ['a machine of Azure with an identity of a user', 'azure', { AZURE_CLIENT_ID: CLIENT }, 'azure', [AZURE_REQUEST]],
+  [
+    'a pod that only a setting tells of',
+    'azure',
+    { AZURE_POD_IDENTITY_AUTHORITY_HOST: 'http://169.254.169.254/' },
+    undefined,
+    [AZURE_REQUEST],
+  ],
+  [
+    'an endpoint without its header, as of Azure Arc, before none',
+    'azure',
+    { IDENTITY_ENDPOINT: 'http://localhost:40342/metadata/identity/oauth2/token' },
+    'azure',
+    [AZURE_REQUEST],
+  ],
 ])('%s has a key', async (_what, cloud, variables, machine, requests) => {
   const { value } = await key(identitiesWith(variables, machine), cloud);
   const last = services.issued.at(-1)!;
   expect(value).toBe(typeof last === 'string' ? last : last.SessionToken);
   expect([services.requests, services.refused, logged]).toEqual([requests, [], []]);
+});
+
+test.each<[string, IdentityVariables]>([
+  ['of the system', {}],
+  ['of a user', { AZURE_CLIENT_ID: CLIENT }],
+])('an app of Azure gets a token of its identity %s until its end', async (_whose, client) => {
+  const endpoint = `http://localhost:${services.localPort}/msi/token`;
+  const identities = identitiesWith({ IDENTITY_ENDPOINT: endpoint, IDENTITY_HEADER: APP_HEADER, ...client }, 'azure');
+  const { value } = await key(identities, 'azure');
+  await clock.advance(3_200_000);
+  expect((await key(identities, 'azure')).value).toBe(value);
+  await clock.advance(200_000);
+  expect((await key(identities, 'azure')).value).not.toBe(value);
+  expect(services.requests).toEqual(['GET localhost/msi/token', 'GET localhost/msi/token']);
 });
 
 test('a server of keys on this machine is asked with its token, at its own port only', async () => {
@@ -179,7 +228,7 @@ test.each<[string, Cloud, IdentityVariables, MachineCloud | undefined, RegExp]>(
 test.each<Cloud>(['bedrock', 'azure', 'vertex'])(
   'an environment that is not listed gets none from %s, and nothing is asked',
   async (cloud) => {
-    const identities = identitiesWith({ ...instance, ...pod() }, 'aws');
+    const identities = identitiesWith({ ...instance, ...pod(), GCE_METADATA_HOST: '169.254.169.254' }, 'azure');
     await expect(key(identities, cloud, baseUrls[cloud], 'other')).rejects.toMatchObject({
       code: 'model_key_missing',
       message: expect.stringContaining('the operator does not allow it'),
@@ -231,6 +280,48 @@ describe('a service that', () => {
       undefined,
       /HTTP 400$/,
       false,
+    ],
+    [
+      'is not Google’s',
+      'other',
+      'vertex',
+      {},
+      'google',
+      /^The metadata server of Google Cloud responded with no token$/,
+      true,
+    ],
+    [
+      'has no account',
+      'bare',
+      'vertex',
+      {},
+      'google',
+      /HTTP 404: give the instance, or the pod.* service account of Google$/,
+      false,
+    ],
+    ['refuses the pod', 403, 'vertex', {}, 'google', /HTTP 403: .*workloadIdentityUser/, false],
+    ['is blocked', 'away', 'vertex', {}, 'google', /does not respond .*which must allow 169\.254\.169\.254$/, true],
+    [
+      'has no identity',
+      'bare',
+      'azure',
+      {},
+      'azure',
+      /HTTP 400 \(invalid_request\): assign it a managed identity/,
+      false,
+    ],
+    ['has no such identity', 'usual', 'azure', { AZURE_CLIENT_ID: 'other' }, 'azure', /set AZURE_CLIENT_ID/, false],
+    ['is updated', 410, 'azure', {}, 'azure', /^The metadata service of Azure gave no token for .*HTTP 410$/, true],
+    ['is updated soon', 404, 'azure', {}, 'azure', /HTTP 404$/, true],
+    ['is blocked', 'away', 'azure', {}, 'azure', /does not respond .*which must allow 169\.254\.169\.254$/, true],
+    [
+      'has no app',
+      'usual',
+      'azure',
+      { IDENTITY_ENDPOINT: 'http://127.0.0.1:1/', IDENTITY_HEADER: 'x' },
+      undefined,
+      /check IDENTITY_ENDPOINT$/,
+      true,
     ],
     ['gets no token', 'usual', 'bedrock', pod('/nowhere'), undefined, /_TOKEN_FILE can’t be read \(ENOENT\)$/, false],
   ])(

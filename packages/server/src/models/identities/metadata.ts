@@ -37,16 +37,16 @@ const CONNECT_TIMEOUT_MS = 1_000;
 const TIMEOUT_MS = 10_000;
 const UNREACHABLE_KEPT_MS = 10_000;
 
-/** The servers of EC2, Google Cloud and Azure; that of EC2 in networks of IPv6; that of tasks of ECS. */
-const FIXED = ['169.254.169.254:80', '[fd00:ec2::254]:80', '169.254.170.2:80'];
+/** The servers of EC2, Google Cloud and Azure; those in networks of IPv6 of EC2 and of Google Cloud; that of tasks of ECS. */
+const FIXED = ['169.254.169.254:80', '[fd00:ec2::254]:80', '[fd20:ce::254]:80', '169.254.170.2:80'];
 
 /** `ways`: for tests, as of `createEgress`. */
 export function createMetadata(
   variables: IdentityVariables,
   { clock, ...ways }: { clock: Pick<Clock, 'now'> } & Pick<EgressOptions, 'lookup' | 'open'>,
 ): Metadata {
-  const { AWS_CONTAINER_CREDENTIALS_FULL_URI: container } = variables;
-  const named = [container].flatMap((url) => (url === undefined ? [] : [hostAndPort(url)]));
+  const { AWS_CONTAINER_CREDENTIALS_FULL_URI: container, IDENTITY_ENDPOINT: app } = variables;
+  const named = [container, app].flatMap((url) => (url === undefined ? [] : [hostAndPort(url)]));
   const policy = parseEgressAllow([...FIXED, ...named].join(','));
   const egress = createEgress({ ...ways, policy, connectTimeoutMs: CONNECT_TIMEOUT_MS });
   const silent = new Map<string, { until: number; failure: ModelFailure }>();

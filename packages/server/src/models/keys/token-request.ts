@@ -19,6 +19,8 @@ export interface TokenIssuer {
   readonly label: string;
   /** What an operator can do, by the status of the refusal. */
   readonly advice?: Readonly<Record<number, string>>;
+  /** Refusals after which a later request may succeed, besides those that say so everywhere. */
+  readonly later?: readonly number[];
 }
 
 /** The body of the response. Throws `model_key_rejected` if the issuer refuses the key, or as calls of a model do. */
@@ -33,11 +35,14 @@ export async function requestToken(
 }
 
 /** Throws as `requestToken` if the status is none of success. */
-export function requireSuccess({ status, body }: EgressResponse, { name, label, advice = {} }: TokenIssuer): void {
+export function requireSuccess(
+  { status, body }: EgressResponse,
+  { name, label, advice = {}, later = [] }: TokenIssuer,
+): void {
   if (status >= 200 && status < 300) return;
   const todo = advice[status] === undefined ? '' : `: ${advice[status]}`;
   const shown = `HTTP ${status}${errorIn(body.toString('utf8'))}${todo}`;
-  if (status === 429 || status === 408 || status >= 500)
+  if (status === 429 || status === 408 || status >= 500 || later.includes(status))
     throw new ModelFailure('model_unavailable', `${name} gave no token for ${label}: ${shown}`, { retryable: true });
   throw new ModelFailure('model_key_rejected', `${name} rejected ${label}: ${shown}`, { retryable: false });
 }
