@@ -1,6 +1,6 @@
 // Periodic work: sequencing the event log, counting open sessions, making sessions searchable, erasing end users, deleting expired data, and compacting usage.
 // Every node with the role `runtime` does it; two at once are harmless.
-import { organizationsWithEndings, recordEndings } from './agents/model-endings.ts';
+import { hasEndings, recordEndings } from './agents/model-endings.ts';
 import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from './analytics/fold.ts';
 import { alertBudgets, organizationsWithBudgets } from './budgets/alerts.ts';
 import { createRound, type Page } from './db/rounds.ts';
@@ -175,13 +175,11 @@ export function createUpkeep(
     );
   }
 
-  async function lookForEndings(): Promise<Outcome> {
-    return eachOf(
-      await organizationsWithEndings(platform, clock.now()),
-      'looking for models that end',
-      (organizationId) => recordEndings(db, organizationId, clock.now()),
-    );
-  }
+  const lookForEndings = inRounds(
+    'looking for models that end',
+    createRound(platform, 'models that end', (id, within) => hasEndings(id, clock.now(), within)),
+    (organizationId) => recordEndings(db, organizationId, clock.now()),
+  );
 
   async function fold(): Promise<Outcome> {
     const before = foldedBefore(clock.now());

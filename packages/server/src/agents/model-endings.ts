@@ -2,7 +2,8 @@
 // and threshold, whatever nodes look and however often they restart.
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
-import type { Shards } from '../db/shards.ts';
+import { areThere } from '../db/rounds.ts';
+import type { Within } from '../db/shards.ts';
 import { recordEvent, systemSource } from '../events/record.ts';
 import { formatId } from '../lib/ids.ts';
 import { announcedEnd, knownModels } from '../usage/known-models.ts';
@@ -15,20 +16,25 @@ const DAY_MS = 24 * 3600 * 1000;
 // The agents that one event names; it has the number of all.
 const NAMED_AGENTS = 20;
 const PAGE = 500;
+const FEW_AGENTS = 20;
 
-/** Organizations with agents whose definition has the name of a model that ends soon, of whatever provider. */
-export async function organizationsWithEndings({ shards }: { shards: Shards }, now: Date): Promise<string[]> {
+/**
+ * Whether agents of an organization may use a model that ends soon, for rounds through all of them. It reads the definitions of few
+ * agents; an organization with more is looked at by itself.
+ */
+export function hasEndings(organizationId: Sql, now: Date, within: Within): Sql {
   const names = namesThatEnd(now);
-  if (names.length === 0) return [];
-  const { rows } = await shards.query<{ organizationId: string }>(
-    'looking for models that end',
-    (within) => sql`
-    select distinct a.organization_id as "organizationId" from agents a
+  if (names.length === 0) return sql`false`;
+  const few = sql`
+    select (v.definition->'model')::text as model, a.archived_at from agents a
     join agent_versions v
       on v.organization_id = a.organization_id and v.agent_id = a.agent_id and v.version = a.version
-    where a.archived_at is null and ${hasName(names)} ${within(sql`a.organization_id`)}`,
-  );
-  return rows.map(({ organizationId }) => organizationId);
+    where a.organization_id = ${organizationId} ${within(sql`a.organization_id`)}
+    order by a.agent_id limit ${FEW_AGENTS}`;
+  const hasMore = areThere(sql`
+    from agents a where a.organization_id = ${organizationId} ${within(sql`a.organization_id`)}
+    order by a.agent_id offset ${FEW_AGENTS}`);
+  return sql`${areThere(sql`from (${few}) f where f.archived_at is null and ${hasName(names, sql`f.model`)}`)} or ${hasMore}`;
 }
 
 /** Returns how many events were recorded. */
@@ -70,7 +76,8 @@ async function endingsOf(db: Db, organizationId: string, now: Date): Promise<End
       select a.agent_id as "agentId", v.definition->'model' as model from agents a
       join agent_versions v
         on v.organization_id = a.organization_id and v.agent_id = a.agent_id and v.version = a.version
-      where a.organization_id = ${organizationId} and a.archived_at is null and ${hasName(names)}
+      where a.organization_id = ${organizationId} and a.archived_at is null
+        and ${hasName(names, sql`(v.definition->'model')::text`)}
         and (${after}::uuid is null or a.agent_id > ${after}::uuid)
       order by a.agent_id limit ${PAGE}`);
     for (const agent of page) addEndings(endings, agent, now);
@@ -108,9 +115,9 @@ function namesThatEnd(now: Date): string[] {
 }
 
 /** Includes others, such as names that begin with one of these; what is read is compared exactly. */
-function hasName(names: readonly string[]): Sql {
+function hasName(names: readonly string[], model: Sql): Sql {
   return sql`(${join(
-    names.map((name) => sql`strpos((v.definition->'model')::text, ${name}) > 0`),
+    names.map((name) => sql`strpos(${model}, ${name}) > 0`),
     ' or ',
   )})`;
 }

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { organizationsWithEndings, recordEndings } from '../../src/agents/model-endings.ts';
+import { hasEndings, recordEndings } from '../../src/agents/model-endings.ts';
+import { createRound } from '../../src/db/rounds.ts';
 import { createShards } from '../../src/db/shards.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
 import { knownModels } from '../../src/usage/known-models.ts';
@@ -33,6 +34,12 @@ afterAll(async () => {
 });
 
 const endings = async () => (await service.client.events.list({ type: 'model.ending' })).data.toReversed();
+/** The organizations that a round would look at. */
+async function due(now: Date): Promise<string[]> {
+  const shards = createShards(service.db);
+  const page = await createRound({ shards }, 'models that end', (id, within) => hasEndings(id, now, within))();
+  return page.organizationIds;
+}
 /** Two passes on each of two nodes, at once. Returns how many events they recorded together. */
 async function look(now: Date): Promise<number> {
   const passes = [service, other, service, other].map(({ db }) => recordEndings(db, organizationId, now));
@@ -55,7 +62,8 @@ test('an announced end is an event at 60, 14 and 1 days, once on all nodes, with
   });
 
   expect(await look(before(61))).toBe(0);
-  expect(await organizationsWithEndings({ shards: createShards(service.db) }, before(30))).toEqual([organizationId]);
+  expect(await due(before(30))).toEqual([organizationId]);
+  expect(await due(before(-2))).toEqual([]);
   for (const days of [59, 58, 15, 13, 2, 0.6, 0]) await look(before(days));
   expect(await look(before(-2))).toBe(0);
   const found = await endings();
@@ -66,7 +74,7 @@ test('an announced end is an event at 60, 14 and 1 days, once on all nodes, with
   });
   expect(new Set(found[0]!.changes!.agents![1] as string[])).toEqual(new Set([using.agentId, falling.agentId]));
   for (const { agentId } of [using, falling, gateway]) await client.agents.archive(agentId);
-  expect(await organizationsWithEndings({ shards: createShards(service.db) }, before(30))).toEqual([]);
+  expect(await due(before(30))).toEqual([]);
 });
 
 test('of the thresholds that have passed when an agent begins to use a model, only the nearest is an event', async () => {

@@ -2,6 +2,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createAgent } from '../../src/agents/agents.ts';
+import { hasEndings } from '../../src/agents/model-endings.ts';
 import type { Db } from '../../src/db/db.ts';
 import { createRound, ROUND_PAGE } from '../../src/db/rounds.ts';
 import { hasOldEvents } from '../../src/events/retention.ts';
@@ -10,6 +11,7 @@ import { firstUuidOf, newUuid } from '../../src/lib/ids.ts';
 import { createUpkeep, type Upkeep } from '../../src/maintenance.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import { hasOldSessions } from '../../src/sessions/retention/retention.ts';
+import { knownModels } from '../../src/usage/known-models.ts';
 import { hasOldDeliveries } from '../../src/webhooks/retention.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { costOf } from '../support/plans.ts';
@@ -118,8 +120,15 @@ async function manyOrganizations(count: number): Promise<void> {
   await db.execute(sql`
     insert into agents (organization_id, agent_id, version, created_at, updated_at)
     select organization_id, organization_id, 1, ${now}, ${now} from organizations where name = 'O'`);
+  await db.execute(sql`
+    insert into agent_versions (organization_id, agent_id, version, definition, created_at)
+    select organization_id, organization_id, 1, ${definition('x')}::json, ${now} from organizations where name = 'O'`);
   await session(sql`o.organization_id`, 'idle', null);
   await db.execute(sql`analyze`);
+}
+
+function definition(model: string): string {
+  return JSON.stringify({ model: { provider: 'scripted', model: 'x', fallbacks: [{ provider: 'openai', model }] } });
 }
 
 async function session(organizationId: Sql, status: string, endedAt: Date | null, environment = 'production') {
@@ -228,4 +237,22 @@ test('a round comes to every organization, and finds what each has to do', async
   await db.execute(sql`
     update sessions set delivery_due = true, delivery_subscription_id = ${kept} where organization_id = ${idAt(16)}`);
   expect(await found((id, within) => hasOldDeliveries(id, daysAgo(2), within))).toEqual([10, 12, 13, 15].map(idAt));
+
+  const [ending, { endsAt }] = Object.entries(knownModels().models).findLast(([, one]) => one.endsAt !== null)!;
+  const [, model = ''] = ending.split('/');
+  const names = async (at: number) =>
+    db.execute(
+      sql`update agent_versions set definition = ${definition(model)}::json where organization_id = ${idAt(at)}`,
+    );
+  for (const at of [17, 18, -1]) await names(at);
+  await db.execute(sql`update agents set archived_at = ${now} where organization_id = ${idAt(18)}`);
+  // Too many to look at with the others.
+  await db.execute(sql`
+    insert into agents (organization_id, agent_id, version, created_at, updated_at)
+    select ${idAt(19)}, gen_random_uuid(), 1, ${now}, ${now} from generate_series(1, 20)`);
+  await db.execute(sql`
+    insert into agents (organization_id, agent_id, version, created_at, updated_at)
+    select ${idAt(20)}, gen_random_uuid(), 1, ${now}, ${now} from generate_series(1, 19)`);
+  const daysBefore = (days: number) => new Date(Date.parse(endsAt!) - days * 24 * 3600_000);
+  expect(await found((id, within) => hasEndings(id, daysBefore(30), within))).toEqual([17, 19, -1].map(idAt));
 });
