@@ -26,6 +26,7 @@ import {
   cutToTokens,
   fileText,
   resultText,
+  sourcesText,
   tokensOfAll,
   tokensOfBytes,
   tokensOfEntry,
@@ -245,7 +246,7 @@ function written({ role, content }: ModelEntry): string {
 function writtenPart(part: MessagePart): string {
   switch (part.type) {
     case 'text':
-      return part.text;
+      return part.text + sourcesText(part);
     case 'file':
       return `[${fileText(part)}]`;
     case 'tool_call':

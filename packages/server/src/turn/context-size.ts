@@ -88,7 +88,7 @@ function bytesOf(part: MessagePart, texts?: JsonTexts): number {
 function textsOf(part: MessagePart, texts?: JsonTexts): string[] {
   switch (part.type) {
     case 'text':
-      return [part.text];
+      return [part.text, sourcesText(part)];
     case 'tool_call':
       return [part.toolCallId, part.tool, json(part.input, texts)];
     case 'file':
@@ -96,6 +96,12 @@ function textsOf(part: MessagePart, texts?: JsonTexts): string[] {
     case 'tool_result':
       return [part.toolCallId, ...(part.input === undefined ? [] : [json(part.input, texts)]), resultText(part, texts)];
   }
+}
+
+/** What an answer cites, for a summary of it. */
+export function sourcesText({ sources = [] }: Extract<MessagePart, { type: 'text' }>): string {
+  const named = sources.map(({ url, title }) => [title, url].filter((one) => one !== undefined).join(': '));
+  return named.length === 0 ? '' : `\n[Sources: ${named.join(', ')}]`;
 }
 
 type FilePart = Extract<MessagePart, { type: 'file' }>;

@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import type { ModelCall, ModelEntry, ModelEvent } from '../../src/models/model/model.ts';
 import { createModels } from '../../src/models/models.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { type ProviderServer, type Reply, raw, startProviderServer } from '../support/provider-server.ts';
+import { type ProviderServer, type Reply, startProviderServer } from '../support/provider-server.ts';
+import { frames, type Searching, searching, searchRefusal } from '../support/searches.ts';
 
 let base: TestPlatform;
 let server: ProviderServer;
@@ -20,8 +21,6 @@ beforeEach(async () => {
 afterEach(() => server.close());
 
 const user = (text: string): ModelEntry => ({ role: 'user', content: [{ type: 'text', text }] });
-const frames = (...events: object[]) =>
-  raw(events.map((event) => `event: ${'type' in event ? event.type : 'message'}\ndata: ${JSON.stringify(event)}\n\n`));
 
 function callOf(provider: Model['provider'], model: string, more: Partial<ModelCall> = {}): ModelCall {
   return {
@@ -453,98 +452,11 @@ test('a call without a result says so, and a result of an earlier call is there 
 type Fields = Record<string, unknown>;
 const listOf = (value: unknown) => (Array.isArray(value) ? (value as Fields[]) : []);
 
-type Searching = 'anthropic' | 'openai' | 'azure' | 'google' | 'vertex';
-
-/** Why each server refuses a request, as far as it is about what it ran; undefined: it accepts it. */
-const refusals: Record<Searching, (body: Fields) => string | undefined> = {
-  anthropic({ messages, tools }) {
-    const hasTool = listOf(tools).some(({ name }) => name === 'web_search');
-    for (const [at, { role, content }] of listOf(messages).entries()) {
-      const called = new Set<unknown>();
-      const ended = new Set<unknown>();
-      for (const [index, one] of listOf(content).entries()) {
-        const place = `messages.${at}.content.${index}`;
-        const isSearch = one.type === 'server_tool_use' || one.type === 'web_search_tool_result';
-        if (isSearch && !hasTool) return `${place}: web_search is not in tools`;
-        if (isSearch && role !== 'assistant') return `${place}: not allowed here`;
-        if (one.type === 'server_tool_use') called.add(one.id);
-        if (one.type !== 'web_search_tool_result') continue;
-        if (!called.has(one.tool_use_id)) return `${place}: unexpected \`tool_use_id\` found`;
-        ended.add(one.tool_use_id);
-        if (listOf(one.content).some(({ encrypted_content }) => typeof encrypted_content !== 'string'))
-          return `${place}.encrypted_content: Field required`;
-      }
-      if (called.size !== ended.size) return `messages.${at}: \`web_search\` tool use without a result`;
-    }
-    return undefined;
-  },
-  openai({ input }) {
-    const items = listOf(input);
-    for (const [at, { type, id }] of items.entries()) {
-      const before = items[at - 1]?.type;
-      if (type === 'web_search_call' && before !== 'reasoning')
-        return `Item '${id}' of type 'web_search_call' was provided without its required 'reasoning' item`;
-      const after = items[at + 1];
-      if (type === 'reasoning' && (after === undefined || after.role === 'user'))
-        return `Item '${id}' of type 'reasoning' was provided without its required following item.`;
-    }
-    return undefined;
-  },
-  azure(body) {
-    const { tools, include } = body;
-    for (const [at, tool] of listOf(tools).entries()) {
-      if (tool.type === 'function') continue;
-      if (tool.type !== 'web_search') return `Invalid value: '${tool.type}'. (tools[${at}].type)`;
-      const unknown = Object.keys(tool).find((name) => !AZURE_SEARCH.has(name));
-      if (unknown) return `Unknown parameter: 'tools[${at}].${unknown}'.`;
-      const filter = Object.keys((tool.filters as Fields | undefined) ?? {}).find((name) => name !== 'allowed_domains');
-      if (filter) return `Unknown parameter: 'tools[${at}].filters.${filter}'.`;
-    }
-    // It knows the model of each deployment. This one does not reason.
-    if (!String(body.model).startsWith('prod-chat')) return refusals.openai(body);
-    const isSealed = listOf(include).includes('reasoning.encrypted_content' as never);
-    return isSealed ? 'Encrypted content is not supported with this model.' : undefined;
-  },
-  google({ contents, tools }) {
-    const kinds = listOf(tools).flatMap((tool) => Object.keys(tool));
-    if (
-      kinds.includes('googleSearch') &&
-      kinds.includes('functionDeclarations') &&
-      /gemini-2/.test(server.requests.at(-1)!.path)
-    )
-      return 'Built-in tools ({google_search}) and Function Calling cannot be combined in the same request.';
-    const parts = listOf(contents).flatMap(({ parts }) => listOf(parts));
-    const ids = (name: string) => parts.flatMap((part) => (part[name] ? [(part[name] as Fields).id] : []));
-    return String(ids('toolCall')) === String(ids('toolResponse')) ? undefined : 'toolCall and toolResponse must match';
-  },
-  vertex({ contents, tools, toolConfig, generationConfig }) {
-    const unknown = Object.keys((toolConfig as Fields | undefined) ?? {}).find(
-      (name) => !['functionCallingConfig', 'retrievalConfig'].includes(name),
-    );
-    if (unknown) return `Invalid JSON payload received. Unknown name "${unknown}" at 'tool_config': Cannot find field.`;
-    const search = listOf(tools).find(({ googleSearch }) => googleSearch)?.googleSearch as Fields | undefined;
-    const field = Object.keys(search ?? {}).find((name) => !['excludeDomains', 'blockingConfidence'].includes(name));
-    if (field) return `Invalid JSON payload received. Unknown name "${field}" at 'tools[0].google_search'`;
-    for (const part of listOf(contents).flatMap(({ parts }) => listOf(parts))) {
-      const other = ['toolCall', 'toolResponse'].find((name) => part[name]);
-      if (other) return `Invalid JSON payload received. Unknown name "${other}" at 'contents[1].parts[0]'`;
-    }
-    const isOld = /gemini-2/.test(server.requests.at(-1)!.path);
-    if (search && isOld && listOf(tools).some(({ functionDeclarations }) => functionDeclarations))
-      return 'Multiple tools are supported only when they are all search tools.';
-    const { responseJsonSchema, responseSchema } = (generationConfig ?? {}) as Fields;
-    if (search && isOld && (responseJsonSchema ?? responseSchema))
-      return 'controlled generation is not supported with google_search tool';
-    return undefined;
-  },
-};
-const AZURE_SEARCH = new Set(['type', 'filters', 'user_location', 'search_context_size']);
-
 /** Answers if the real server would accept the request. */
 const strict =
   (name: Searching, reply: Reply): Reply =>
   (response, request) => {
-    const why = refusals[name](request.body);
+    const why = searchRefusal(name, request.body, request.path);
     if (why === undefined) return reply(response, request);
     response.writeHead(400, { 'content-type': 'application/json' });
     const error = { type: 'error', error: { type: 'invalid_request_error', code: 400, message: why } };
@@ -570,7 +482,6 @@ const models: Record<Searching, string> = {
   google: 'gemini-3.8-flash',
   vertex: 'gemini-3.8-flash',
 };
-const searching = Object.keys(models) as Searching[];
 const first: Record<Searching, object[]> = {
   anthropic: [start, ...searched, ...anthropicEnd('end_turn')],
   openai: openaiEvents(...reasoned(0), ...item(1, search), ...saysWithCitation('Ada won.', urlCitation)),

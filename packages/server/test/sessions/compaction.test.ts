@@ -17,8 +17,13 @@ import { listTurns } from '../../src/sessions/reading/timeline.ts';
 import { retrySession } from '../../src/sessions/retry.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { getUsage } from '../../src/usage/usage.ts';
+import { anthropicMessages } from '../support/anthropic-wire.ts';
+import { generateContent } from '../support/google-wire.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { openAiError, respond, startOpenAiServer } from '../support/openai-server.ts';
+import { refuse, startProviderServer, type Wire } from '../support/provider-server.ts';
+import { responses } from '../support/responses-wire.ts';
+import { searched, searchRefusal } from '../support/searches.ts';
 import { startTestService } from '../support/service.ts';
 import { answering, createWorld, never, type World } from '../support/session-world.ts';
 
@@ -114,6 +119,126 @@ test('2,000 messages and results of 1 MiB never fail a model of 8,000 tokens, wh
     true,
   );
 });
+
+type Searcher = keyof typeof searched;
+const searchers: Record<Searcher, { model: string; keyName: string; wire: Wire }> = {
+  anthropic: { model: 'claude-sonnet-5-5', keyName: 'ANTHROPIC_API_KEY', wire: anthropicMessages },
+  openai: { model: 'gpt-6.1-terra', keyName: 'OPENAI_API_KEY', wire: responses },
+  google: { model: 'gemini-3.8-flash', keyName: 'GOOGLE_GENERATIVE_AI_API_KEY', wire: generateContent },
+};
+
+/** A server of all three, which refuses what each does. A request without tools gets a summary, any other a search while it has some. */
+async function startSearchers() {
+  const refused: string[] = [];
+  const world = { refused, searches: 0, left: 0 };
+  const server = await startProviderServer('/v1', (response, request) => {
+    const { path, body } = request;
+    const provider = path.endsWith('/messages') ? 'anthropic' : path.endsWith('/responses') ? 'openai' : 'google';
+    const { wire } = searchers[provider];
+    const why = searchRefusal(provider, body, path);
+    if (why !== undefined) {
+      refused.push(why);
+      return refuse(400, { body: wire.error(400, why) })(response, request);
+    }
+    const input = Math.ceil(request.text.length / 3);
+    if (body.tools === undefined || world.left === 0) {
+      const text = body.tools === undefined ? 'They asked who won.' : 'As said.';
+      return wire.respond({ parts: [{ text: [text] }], usage: { input, cached: 0, output: 5 } })(response, request);
+    }
+    world.left -= 1;
+    const n = ++world.searches;
+    const found = { url: `https://example.com/${n}`, title: `Page ${n}` };
+    return searched[provider]({
+      query: `query ${n}`,
+      found,
+      seal: `seal-${n}-`,
+      answer: `Ada ${n} won.`,
+      inputTokens: input,
+    })(response, request);
+  });
+  closing.push(() => server.close());
+  return { server, world };
+}
+
+test.each(['anthropic', 'openai', 'google'] as const)(
+  'a conversation with searches of %s is compacted, and continues with every provider, without losing what it ran',
+  async (provider) => {
+    const { server, world } = await startSearchers();
+    const service = await startTestService();
+    closing.push(() => service.stop());
+    const { client } = service;
+    const modelOf = (name: Searcher) => ({ provider: name, model: searchers[name].model, baseUrl: server.url });
+    for (const { keyName } of Object.values(searchers))
+      await client.environments.secrets.set('production', keyName, {
+        value: 'key-of-searchers',
+        allowedHosts: [server.host],
+      });
+    const { agentId } = await client.agents.create({
+      name: 'Research',
+      model: modelOf(provider),
+      tools: [{ type: 'web_search' }],
+      limits: { compactAtTokens: 4_000 },
+    });
+    const { sessionId } = await client.sessions.open({ agentId, environment: 'production' });
+    const says = async (content: string) => {
+      const before = server.requests.length;
+      await client.sessions.sendMessage(sessionId, { content });
+      await expect.poll(async () => (await client.sessions.get(sessionId)).status, { interval: 20 }).toBe('idle');
+      expect(await client.sessions.get(sessionId)).toMatchObject({ stopReason: 'endTurn', error: null });
+      expect(world.refused).toEqual([]);
+      return server.requests.slice(before);
+    };
+    const isSummary = ({ body }: { body: { tools?: unknown } }) => body.tools === undefined;
+    const sealed = (text: string) => new Set(text.match(/seal-\d+-/g));
+
+    const asked: Awaited<ReturnType<typeof says>> = [];
+    for (let turn = 1; turn <= 8; turn += 1) {
+      world.left = 1;
+      asked.push(...(await says(`Who won ${turn}?`.padEnd(2_000))));
+    }
+    const summaries = asked.filter(isSummary);
+    expect(summaries.length).toBeGreaterThan(0);
+    // It tells the next what was looked for, and where it was found.
+    expect(summaries[0]!.text).toContain('query 1');
+    expect(summaries[0]!.text).toContain('https://example.com/1');
+    for (const { text } of summaries) expect(text).not.toMatch(/seal-/);
+    // What stays goes back as it came, and what is cut does not.
+    const last = asked.findLast((request) => !isSummary(request))!;
+    expect(last.text).toContain('They asked who won.');
+    expect(sealed(last.text)).not.toContain('seal-1-');
+    expect(sealed(last.text).has('seal-7-')).toBe(provider !== 'openai');
+
+    for (const other of Object.keys(searchers) as Searcher[]) {
+      if (other === provider) continue;
+      await client.agents.update(agentId, { model: modelOf(other) });
+      const [next] = (await says('And before?')).filter((request) => !isSummary(request));
+      expect(next!.text).toContain('They asked who won.');
+      expect(next!.text).not.toMatch(/seal-|server_tool_use|web_search_call"|toolResponse/);
+    }
+    // In a summary by another provider, too, and with the first one again.
+    world.left = 1;
+    await says('Who won 9?');
+    await client.sessions.compact(sessionId);
+    await expect.poll(async () => (await client.sessions.get(sessionId)).status, { interval: 20 }).toBe('idle');
+    const [own] = server.requests.filter(isSummary).slice(-1);
+    expect(own!.text).toContain('query 9');
+    await client.agents.update(agentId, { model: modelOf(provider) });
+    await says('And now?');
+
+    const { data } = await client.sessions.messages(sessionId, { limit: 100 });
+    const parts = data.flatMap(({ content }) => content);
+    const pages = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => `https://example.com/${n}`);
+    expect(parts.flatMap((part) => (part.type === 'text' ? (part.sources ?? []) : [])).map(({ url }) => url)).toEqual(
+      pages,
+    );
+    for (const type of ['tool_call', 'tool_result'] as const)
+      expect(parts.filter((part) => part.type === type && part.by === 'provider')).toHaveLength(pages.length);
+    const chunks = (await client.sessions.chunks(sessionId)).data.flatMap((envelope) => envelope.chunks);
+    expect(chunks.filter(({ type }) => type === 'tool.call')).toMatchObject(pages.map(() => ({ by: 'provider' })));
+    expect(chunks.filter(({ type }) => type === 'tool.result')).toMatchObject(pages.map(() => ({ by: 'provider' })));
+    expect((await client.sessions.get(sessionId)).usage).toMatchObject({ webSearches: pages.length });
+  },
+);
 
 // ── On nodes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
