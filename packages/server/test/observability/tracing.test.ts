@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { convertGenAISpanAttributesToOpenInferenceSpanAttributes } from '@arizeai/openinference-genai';
+import { providerFacts } from '@signalbox/contract';
 import { createApp } from 'autotel-mcp';
 import sql from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
@@ -10,6 +11,7 @@ import { freePort } from '../support/free-port.ts';
 import { contentOf } from '../support/genai-schemas.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { createReceiver, type Receiver } from '../support/receiver.ts';
+import { unknownIn } from '../support/semantic-conventions.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
 import { agentTool, clientTool, httpTool } from '../support/session-world.ts';
 
@@ -88,7 +90,7 @@ interface Traced {
   clock: ManualClock;
   collector: Collector;
   receiver: Receiver;
-  /** Stops the service, which sends what is left, and returns all spans. */
+  /** Stops the service, which sends what is left, and returns all spans, with names as OpenTelemetry publishes them. */
   flushed(): Promise<Span[]>;
 }
 
@@ -111,6 +113,7 @@ async function start({ isTraced = true, config = {} as Partial<Config> } = {}): 
     receiver,
     async flushed() {
       await stop();
+      expect(collector.spans.flatMap(({ attributes }) => unknownIn(attributes))).toEqual([]);
       return collector.spans;
     },
   };
@@ -237,6 +240,8 @@ test('with content, a collector program stores what people, models and tools sai
   await traced.flushed();
 
   const stored = (await program.backend.getTrace(TRACE_ID))!.spans;
+  const names = stored.flatMap(({ tags }) => unknownIn(tags));
+  expect(names).toEqual([]);
   const tagsOf = (name: string) => stored.filter((one) => one.operationName === name).map(({ tags }) => tags);
   const [first, second] = tagsOf('chat m').map((tags) => ({ tags, ...contentOf(tags) }));
   const asked = { role: 'user', parts: [{ type: 'text', content: 'what a person said' }] };
@@ -282,6 +287,19 @@ test('with content, a collector program stores what people, models and tools sai
     'input.value': '{"of":"what a model said"}',
     'output.value': JSON.stringify(result),
   });
+});
+
+test('every provider has the name that OpenTelemetry publishes for it, and a misspelt name is found', () => {
+  const names = Object.values(providerFacts).map(({ telemetryName }) => telemetryName);
+  expect(names.flatMap((name) => unknownIn({ 'gen_ai.provider.name': name }))).toEqual([]);
+  for (const [name, value] of [
+    ['gen_ai.input.message', '[]'],
+    ['gen_ai.usage.cached_tokens', 1],
+    ['gen_ai.system', 'openai'],
+    ['gen_ai.provider.name', 'google'],
+    ['gen_ai.operation.name', 'tool'],
+  ] as const)
+    expect(unknownIn({ [name]: value })).toHaveLength(1);
 });
 
 test('a turn that waited continues its trace, and a queued message keeps its own', async () => {
