@@ -39,6 +39,7 @@ import { createScrape } from './observe/scrape.ts';
 import { listen, reachable, requireFreePorts } from './operator/listen.ts';
 import { explainStart, ListenUrlPooled, PoolerUnnamed } from './operator/start-error.ts';
 import { ensureFirstOrganization } from './organizations/organizations.ts';
+import { createCountingRound } from './overview/counting-round.ts';
 import { storeConsoleUrl } from './people/console-url.ts';
 import { createIdentity, type Identity } from './people/identity.ts';
 import { createSetupToken, linkOf } from './people/invitations.ts';
@@ -286,7 +287,7 @@ async function startRoles(
 ): Promise<Omit<Service, 'stop'>> {
   const { roles, host, port, leaseSeconds, graceSeconds, providerKeys, trustProxy } = config;
   const { log } = platform;
-  const scrape = createScrape(platform);
+  const scrape = createScrape(platform, createCountingRound(platform));
   stops.push(() => scrape.stop());
   let draining = false;
   const monitoring = { scrape, token: config.metricsToken, isDraining: () => draining };
@@ -299,8 +300,7 @@ async function startRoles(
   if (config.metricsPort !== undefined) {
     const server = createMonitoringServer(platform, monitoring, config);
     stops.push(() => server.close());
-    const port = await listen(server, host, config.metricsPort);
-    log.info({ host, port }, 'serving metrics');
+    log.info({ host, port: await listen(server, host, config.metricsPort) }, 'serving metrics');
   }
   if (roles.has('runtime')) {
     const upkeep = createUpkeep(platform, config);

@@ -46,8 +46,9 @@ const isKept = sql`
   (h.open_sessions is not null and h.anchor_sequence <= h.counted and h.sequence - h.counted <= ${MOST_UNCOUNTED})`;
 
 /** What a record x adds: 1 for a session that opened, -1 for one that ended. */
-const change = sql`case when x.body->>'type' = any(${OPENING}::text[]) then 1 else -1 end`;
-const isChange = sql`x.body->>'type' = any(${CHANGING}::text[])`;
+export const change = sql`case when x.body->>'type' = any(${OPENING}::text[]) then 1 else -1 end`;
+/** The condition that a record x adds something. */
+export const isChange = sql`x.body->>'type' = any(${CHANGING}::text[])`;
 
 /**
  * Rows of `environment` and `change` whose sums are the numbers of open sessions at this moment; `isKept` is false in one row, without an

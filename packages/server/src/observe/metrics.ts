@@ -71,7 +71,7 @@ export function createMetrics() {
     wakeUps: counter('signalbox_wakeups_total', 'Wake-ups received, from this node and from others', 'topic', 'origin'),
 
     // ── Sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────
-    sessions: gauge('signalbox_sessions', 'Open sessions of the installation, counted up to 10,000', 'status'),
+    sessions: gauge('signalbox_sessions', 'Open sessions of the installation', 'status'),
     waitingForModel: gauge(
       'signalbox_sessions_waiting_for_model',
       'Sessions that are parked because their models are unavailable, counted up to 10,000',

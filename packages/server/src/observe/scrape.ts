@@ -1,10 +1,10 @@
 // The response to a scrape by Prometheus: the counters of this node, and gauges that are read at the scrape.
 //
-// Gauges from the database come from cheap statements across organizations, without locks, in one transaction with a timeout. The
-// results are cached for some seconds, longer if they took long, so any number of scrapers cost one query. If the database does not
+// Gauges from the database come from cheap statements across organizations, without locks, with a timeout. None looks each organization
+// up; counts that need that are read in rounds (overview/counting-round.ts). The results are cached for some seconds, longer if they took long, so any number of scrapers cost one query. If the database does not
 // respond, the scrape still succeeds: `signalbox_database_up` is 0, and the gauges from the database are omitted.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import sql, { join } from 'sql-template-tag';
+import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { planForLookups } from '../db/plan-for-lookups.ts';
 import { OVER } from '../lib/aborted.ts';
@@ -36,14 +36,21 @@ const KEPT_TIMES = 10;
 const TIMEOUT_MS = 2_000;
 const MOST_COUNTED = 10_000;
 const LOOP_RESOLUTION_MS = 20;
-const OPEN = ['idle', 'running', 'waiting'];
+
+/** By organization, of the last round through all of them. */
+export interface RoundCounts {
+  /** Open sessions by status. */
+  sessions: Map<string, number>;
+  /** Sessions with chunks to deliver, by the status of their subscription. */
+  backlog: Map<string, number>;
+}
 
 interface Counts {
-  sessions: { status: string; count: number }[];
   forModel: { outage: number; limit: number };
   runnable: Waiting;
-  backlog: { status: string; count: number }[];
   events: Waiting;
+  /** Undefined until the first round is complete. */
+  inRounds: RoundCounts | undefined;
 }
 
 interface Waiting {
@@ -51,7 +58,11 @@ interface Waiting {
   oldest: Date | null;
 }
 
-export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlatform): Scrape {
+/** `inRounds` counts what takes a look-up or more for each organization, in a bounded time. */
+export function createScrape(
+  { db, clock, log, metrics, live, wake }: ScrapePlatform,
+  inRounds: () => Promise<RoundCounts | undefined>,
+): Scrape {
   const loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
   loop.enable();
   const stopping = new AbortController();
@@ -89,7 +100,9 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
   async function look(): Promise<void> {
     const startedAt = clock.now().getTime();
     // The check comes first, because a read-only database would answer the queries too.
-    const counting = db.check().then(() => countAll(db, clock.now()));
+    const counting = db
+      .check()
+      .then(async () => ({ ...(await countAll(db, clock.now())), inRounds: await inRounds() }));
     const counts = await counting.catch((error) => {
       if (isUp) log.warn({ err: error }, 'the database did not respond to the metrics query');
       return undefined;
@@ -111,9 +124,8 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
     if (!counts) return;
     const now = clock.now().getTime();
     const ageSeconds = ({ oldest }: Waiting) => (oldest ? Math.max(0, now - oldest.getTime()) / 1000 : 0);
-    for (const { status, count } of counts.sessions) metrics.sessions.set({ status }, count);
-    for (const subscription of ['enabled', 'paused', 'disabled']) metrics.backlog.set({ subscription }, 0);
-    for (const { status, count } of counts.backlog) metrics.backlog.set({ subscription: status }, count);
+    for (const [status, count] of counts.inRounds?.sessions ?? []) metrics.sessions.set({ status }, count);
+    for (const [subscription, count] of counts.inRounds?.backlog ?? []) metrics.backlog.set({ subscription }, count);
     waitingForModel.set(counts.forModel.outage);
     waitingForLimit.set(counts.forModel.limit);
     metrics.runnable.set(counts.runnable.count);
@@ -153,23 +165,10 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
   };
 }
 
-async function countAll(db: Db, now: Date): Promise<Counts> {
-  const [, , sessions = [], forModel = [], runnable = [], backlog = [], events = []] = await db.batch<unknown>([
+async function countAll(db: Db, now: Date): Promise<Omit<Counts, 'inRounds'>> {
+  const [, , forModel = [], runnable = [], events = []] = await db.batch<unknown>([
     sql`select set_config('statement_timeout', ${String(TIMEOUT_MS)}, true)`,
     planForLookups,
-    join(
-      OPEN.map(
-        (status) => sql`
-      select ${status}::text as status, count(*)::integer as count from (
-        select 1 from environments e
-        cross join lateral (
-          select 1 from sessions s
-          where s.organization_id = e.organization_id and s.environment = e.name and s.status = ${status}
-          order by s.session_id limit ${MOST_COUNTED}) x
-        limit ${MOST_COUNTED}) counted`,
-      ),
-      ' union all ',
-    ),
     // Its index has few other sessions: those whose approvals expire, and offered steps.
     sql`
       select count(*) filter (where waiting_for->'error'->>'code' <> 'model_limit_reached')::integer as outage,
@@ -184,23 +183,12 @@ async function countAll(db: Db, now: Date): Promise<Counts> {
         select runnable_at from sessions where node_id is null and runnable_at <= ${now}
         order by runnable_at limit ${MOST_COUNTED}) counted`,
     sql`
-      select w.status, sum(d.count)::integer as count from webhook_subscriptions w
-      cross join lateral (
-        select count(*) as count from (
-          select 1 from sessions s
-          where s.organization_id = w.organization_id and s.delivery_subscription_id = w.webhook_subscription_id
-            and s.delivery_due
-          order by s.session_id limit ${MOST_COUNTED}) counted) d
-      group by w.status`,
-    sql`
       select count(*)::integer as count, min(occurred_at) as oldest from (
         select occurred_at from events_pending limit ${MOST_COUNTED}) counted`,
   ]);
   return {
-    sessions: sessions as Counts['sessions'],
     forModel: forModel[0] as Counts['forModel'],
     runnable: runnable[0] as Waiting,
-    backlog: backlog as Counts['backlog'],
     events: events[0] as Waiting,
   };
 }

@@ -1,17 +1,22 @@
 // What /metrics reports, and to whom. Each metric changes when its event happens.
 import { readFileSync } from 'node:fs';
 import Fastify from 'fastify';
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import type { Db } from '../../src/db/db.ts';
+import { planForLookups } from '../../src/db/plan-for-lookups.ts';
+import { countOpenSessions } from '../../src/events/open-sessions.ts';
 import { addMonitoring } from '../../src/http/monitoring.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { createNodeLease } from '../../src/node/claims/node-lease.ts';
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts';
 import { createScrape } from '../../src/observe/scrape.ts';
+import { createOrganization } from '../../src/organizations/organizations.ts';
+import { createCountingRound } from '../../src/overview/counting-round.ts';
 import { createWake } from '../../src/wake/wake.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { costOfBatch } from '../support/plans.ts';
 import { createTestPlatform } from '../support/platform.ts';
 import { createReceiver, type Receiver } from '../support/receiver.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
@@ -303,7 +308,7 @@ test('waiting work in the database is counted across all organizations, with how
   await world.open(agentId);
   await world.open(agentId, { input: undefined });
   await clock.advance(30_000);
-  const observed = createScrape(platform);
+  const observed = createScrape(platform, createCountingRound(platform));
   endings.push(() => observed.stop());
   const samples = samplesOf(await observed.text());
   expect(samples.get('signalbox_sessions{status="running"}')).toBe(2);
@@ -323,32 +328,75 @@ async function scrapeBy(batch: (really: () => Promise<unknown>) => Promise<unkno
   const { platform, close } = await createTestPlatform({ clock });
   endings.push(close);
   const db = { ...platform.db, batch: (statements) => batch(() => platform.db.batch(statements)) } as Db;
-  const observed = createScrape({ ...platform, db });
+  const observed = createScrape({ ...platform, db }, createCountingRound(platform));
   endings.push(() => observed.stop());
   return { clock, text: async () => samplesOf(await observed.text()) };
 }
 
-test('open sessions are counted up to 10,000 of a status, across all environments', async () => {
+test('sessions are counted in rounds, a page of organizations at a time, by the indexes', async () => {
   const { platform, organizationId, close } = await createTestPlatform();
   endings.push(close);
+  const { db } = platform;
   const now = platform.clock.now();
-  await platform.db.execute(sql`
+  const organizationIds = [organizationId];
+  for (const name of ['B', 'C', 'D', 'E']) {
+    organizationIds.push((await db.transaction((tx) => createOrganization(tx, name, now))).organizationId);
+  }
+  await db.execute(sql`
     insert into agents (organization_id, agent_id, version, created_at, updated_at)
-    values (${organizationId}, ${organizationId}, 1, ${now}, ${now})`);
-  const insert = (count: number, environment: string, status: string, endedAt: Date | null) => sql`
-    insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, created_at,
-      updated_at, ended_at)
-    select ${organizationId}::uuid, gen_random_uuid(), ${organizationId}::uuid, ${environment}, ${status}, false, '{}', ${now}, ${now},
-      ${endedAt}::timestamptz from generate_series(1, ${count}) n`;
-  await platform.db.execute(insert(7_000, 'production', 'idle', null));
-  await platform.db.execute(insert(7_000, 'staging', 'idle', null));
-  await platform.db.execute(insert(5, 'staging', 'waiting', null));
-  await platform.db.execute(insert(5, 'staging', 'failed', now));
-  const observed = createScrape(platform);
-  endings.push(() => observed.stop());
-  const samples = samplesOf(await observed.text());
-  const counts = ['idle', 'running', 'waiting'].map((status) => samples.get(`signalbox_sessions{status="${status}"}`));
-  expect(counts).toEqual([10_000, 0, 5]);
+    select organization_id, organization_id, 1, ${now}, ${now} from organizations`);
+  const insert = (count: number, at: number, environment: string, status: string, endedAt: Date | null = null) =>
+    db.execute(sql`
+      insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, created_at,
+        updated_at, ended_at, delivery_due, delivery_subscription_id)
+      select ${organizationIds[at]}::uuid, gen_random_uuid(), ${organizationIds[at]}::uuid, ${environment}, ${status}, false, '{}',
+        ${now}, ${now}, ${endedAt}::timestamptz, true, ${organizationIds[at]}::uuid from generate_series(1, ${count}) n`);
+  await insert(3_000, 0, 'production', 'idle');
+  await insert(5, 0, 'staging', 'waiting');
+  await insert(5, 0, 'staging', 'failed', now);
+  await insert(2, 1, 'production', 'running');
+  await insert(10, 4, 'production', 'idle');
+  for (const id of organizationIds.slice(0, 4)) await countOpenSessions(db, id, now);
+  // Its sessions were never counted.
+  await db.execute(sql`update event_heads set open_sessions = null where organization_id = ${organizationIds[4]}`);
+  await db.execute(sql`
+    insert into webhook_subscriptions (organization_id, environment, webhook_subscription_id, url, chunk_types, status,
+      sealed_secret, secret_version, created_at, updated_at)
+    select organization_id, 'production', organization_id, '', '{}', case name when 'E' then 'paused' else 'enabled' end, '', 1,
+      ${now}, ${now} from organizations`);
+  await db.execute(sql`vacuum (analyze) sessions`);
+
+  let elapsedMs = 0;
+  const statements: Sql[] = [];
+  const slow: Db = {
+    ...db,
+    transaction: (fn) =>
+      db.transaction((tx) => {
+        elapsedMs += 30;
+        return fn({
+          ...tx,
+          query<Row>(statement: Sql) {
+            statements.push(statement);
+            return tx.query<Row>(statement);
+          },
+        });
+      }),
+  };
+  const next = createCountingRound({ db: slow, clock: { elapsedMs: () => elapsedMs } }, { most: 1_000, page: 2 });
+  // Two pages fit into the time of a scrape.
+  expect(await next()).toBe(undefined);
+  const counts = (await next())!;
+  expect(Object.fromEntries(counts.sessions)).toEqual({ idle: 3_010, running: 2, waiting: 5 });
+  // Up to the most of a subscription.
+  expect(Object.fromEntries(counts.backlog)).toEqual({ enabled: 1_002, paused: 10, disabled: 0 });
+  expect(statements).toHaveLength(9);
+  expect(await next()).toBe(counts);
+  expect((await next())!.sessions).toEqual(counts.sessions);
+  for (const statement of statements.slice(0, 9)) {
+    const [, cost] = await costOfBatch(db, [planForLookups, statement]);
+    expect(cost!.wholeTables).not.toContain('sessions');
+    expect(cost!.rows, statement.text).toBeLessThan(1_040);
+  }
 });
 
 test('any number of scrapes query the database once in five seconds', async () => {
@@ -479,7 +527,7 @@ test('wake-ups are counted by their origin', async () => {
   const node = () => {
     const wake = createWake({ ...platform, acrossNodes: true });
     endings.push(() => wake.close());
-    const observed = createScrape({ ...platform, metrics: createMetrics(), wake });
+    const observed = createScrape({ ...platform, metrics: createMetrics(), wake }, createCountingRound(platform));
     endings.push(() => observed.stop());
     const origins = async () =>
       [...samplesOf(await observed.text()).keys()].filter((name) => name.startsWith('signalbox_wakeups_total'));
