@@ -1131,6 +1131,7 @@ create table analytics (
   webhook_ms bigint[] default '{}'::bigint[] not null,
   -- The last session whose turn failed with the error.
   last_session_id uuid,
+  web_searches bigint default 0 not null,
   constraint analytics_pkey primary key (organization_id, interval_seconds, starts_at, environment, agent_id, model, error_code, counted_by)
 ) with (autovacuum_vacuum_scale_factor=0.02, fillfactor=70);
 -- For folding minutes, and for deleting old hours and days.

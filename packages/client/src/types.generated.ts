@@ -119,6 +119,8 @@ export interface AnalyticsGroup {
   };
   /** Input and output tokens. */
   tokens: number;
+  /** Searches of the web that providers ran themselves, as they report them. */
+  webSearches: number;
   /** Cost of the model calls that have a price. */
   costUsd: number;
   /** Why turns failed, the most frequent error first; at most 20. */
@@ -189,6 +191,8 @@ export interface AnalyticsPoint {
   };
   /** Input and output tokens. */
   tokens: number;
+  /** Searches of the web that providers ran themselves, as they report them. */
+  webSearches: number;
   /** Cost of the model calls that have a price. */
   costUsd: number;
 }
@@ -250,6 +254,8 @@ export interface AnalyticsSum {
   };
   /** Input and output tokens. */
   tokens: number;
+  /** Searches of the web that providers ran themselves, as they report them. */
+  webSearches: number;
   /** Cost of the model calls that have a price. */
   costUsd: number;
 }

@@ -44,6 +44,7 @@ const sums = {
   }),
   webhookDuration: Latency('How long receivers took to respond.'),
   tokens: Type.Integer({ description: 'Input and output tokens.' }),
+  webSearches: Type.Integer({ description: 'Searches of the web that providers ran themselves, as they report them.' }),
   costUsd: Type.Number({ description: 'Cost of the model calls that have a price.' }),
 };
 

@@ -68,7 +68,7 @@ const columns = sql`
   a.sessions_cancelled as "sessionsCancelled", a.turns, a.turns_failed as "turnsFailed",
   a.model_calls_failed as "modelCallsFailed", a.tool_calls as "toolCalls", a.tool_calls_failed as "toolCallsFailed",
   a.webhook_attempts as "webhookAttempts", a.webhook_attempts_failed as "webhookAttemptsFailed",
-  a.model_calls as "modelCalls", a.tokens, a.cost_usd as "costUsd", a.first_token_ms as "firstTokenMs",
+  a.model_calls as "modelCalls", a.tokens, a.web_searches as "webSearches", a.cost_usd as "costUsd", a.first_token_ms as "firstTokenMs",
   a.turn_ms as "turnMs", a.webhook_ms as "webhookMs", a.last_session_id as "lastSessionId"`;
 
 /** Returns whether there may be more; false as well while another node folds. */

@@ -59,6 +59,7 @@ interface Sums {
   webhookAttemptsFailed: number;
   modelCalls: number;
   tokens: number;
+  webSearches: number;
   costUsd: string;
   firstToken: number[];
   turnDuration: number[];
@@ -171,14 +172,14 @@ function rowsOf(
     cross join lateral (
       select x.starts_at, x.environment, x.agent_id, x.model, x.error_code, x.sessions_opened, x.sessions_completed,
         x.sessions_failed, x.sessions_cancelled, x.turns, x.turns_failed, x.model_calls_failed, x.tool_calls,
-        x.tool_calls_failed, x.webhook_attempts, x.webhook_attempts_failed, x.model_calls, x.tokens, x.cost_usd,
+        x.tool_calls_failed, x.webhook_attempts, x.webhook_attempts_failed, x.model_calls, x.tokens, x.web_searches, x.cost_usd,
         x.first_token_ms, x.turn_ms, x.webhook_ms, x.last_session_id
       from analytics x
       where x.organization_id = ${organizationId} and x.interval_seconds = p.seconds and x.starts_at >= p.first
         and x.starts_at < p.until and x.agent_id ${ofAgent} ${ofEnvironment(sql`x`)} offset 0) x
     union all
     select c.occurred_at, c.environment, c.agent_id, c.model, '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, c.input_tokens + c.output_tokens,
-      coalesce(c.cost_usd, 0), '{}'::bigint[], '{}'::bigint[], '{}'::bigint[], null::uuid
+      c.web_searches, coalesce(c.cost_usd, 0), '{}'::bigint[], '{}'::bigint[], '{}'::bigint[], null::uuid
     from model_usage c
     where c.organization_id = ${organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to}
       and not ${isOfDrafts(sql`c.agent_id`)} ${ofEnvironment(sql`c`)}
@@ -195,7 +196,7 @@ function sumsBy(rows: Sql, key: Sql, limit?: number): Sql {
         sum(a.model_calls_failed)::bigint as model_calls_failed, sum(a.tool_calls)::bigint as tool_calls,
         sum(a.tool_calls_failed)::bigint as tool_calls_failed, sum(a.webhook_attempts)::bigint as webhook_attempts,
         sum(a.webhook_attempts_failed)::bigint as webhook_attempts_failed, sum(a.model_calls)::bigint as model_calls,
-        sum(a.tokens)::bigint as tokens, sum(a.cost_usd) as cost_usd
+        sum(a.tokens)::bigint as tokens, sum(a.web_searches)::bigint as web_searches, sum(a.cost_usd) as cost_usd
       from a group by 1
     ), buckets as (
       select h.key, h.kind, h.element >> 40 as bucket, sum(h.element & 1099511627775)::bigint as count
@@ -214,7 +215,7 @@ function sumsBy(rows: Sql, key: Sql, limit?: number): Sql {
       s.sessions_failed as "sessionsFailed", s.sessions_cancelled as "sessionsCancelled", s.turns,
       s.turns_failed as "turnsFailed", s.model_calls_failed as "modelCallsFailed", s.tool_calls as "toolCalls",
       s.tool_calls_failed as "toolCallsFailed", s.webhook_attempts as "webhookAttempts",
-      s.webhook_attempts_failed as "webhookAttemptsFailed", s.model_calls as "modelCalls", s.tokens, s.cost_usd as "costUsd",
+      s.webhook_attempts_failed as "webhookAttemptsFailed", s.model_calls as "modelCalls", s.tokens, s.web_searches as "webSearches", s.cost_usd as "costUsd",
       coalesce(h.first_token, '{}') as "firstToken", coalesce(h.turn, '{}') as "turnDuration",
       coalesce(h.webhook, '{}') as "webhookDuration"
     from sums s left join histograms h on h.key = s.key
@@ -262,6 +263,7 @@ function viewSum(rows: readonly Sums[]): AnalyticsSum {
     webhooks: { attempts: sum('webhookAttempts'), failed: sum('webhookAttemptsFailed') },
     webhookDuration: latency('webhookDuration'),
     tokens: sum('tokens'),
+    webSearches: sum('webSearches'),
     costUsd: Math.round(rows.reduce((total, { costUsd }) => total + Number(costUsd), 0) * 1e9) / 1e9,
   };
 }

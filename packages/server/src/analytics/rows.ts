@@ -24,6 +24,7 @@ export const counters = [
   'webhookAttemptsFailed',
   'modelCalls',
   'tokens',
+  'webSearches',
 ] as const;
 export type Counter = (typeof counters)[number];
 
@@ -75,17 +76,17 @@ export function writeRows(rows: readonly Row[]): Sql {
   return sql`
     insert into analytics (organization_id, interval_seconds, starts_at, environment, agent_id, model, error_code, counted_by,
       sessions_opened, sessions_completed, sessions_failed, sessions_cancelled, turns, turns_failed, model_calls_failed,
-      tool_calls, tool_calls_failed, webhook_attempts, webhook_attempts_failed, model_calls, tokens, cost_usd,
+      tool_calls, tool_calls_failed, webhook_attempts, webhook_attempts_failed, model_calls, tokens, web_searches, cost_usd,
       first_token_ms, turn_ms, webhook_ms, last_session_id)
     select o.organization_id, r."intervalSeconds", r."startsAt", r.environment, r."agentId", r.model, r."errorCode", r."countedBy",
       r."sessionsOpened", r."sessionsCompleted", r."sessionsFailed", r."sessionsCancelled", r.turns, r."turnsFailed",
       r."modelCallsFailed", r."toolCalls", r."toolCallsFailed", r."webhookAttempts", r."webhookAttemptsFailed",
-      r."modelCalls", r.tokens, r."costUsd", r."firstTokenMs", r."turnMs", r."webhookMs", r."lastSessionId"
+      r."modelCalls", r.tokens, r."webSearches", r."costUsd", r."firstTokenMs", r."turnMs", r."webhookMs", r."lastSessionId"
     from json_to_recordset(${JSON.stringify(values)}::json) as r("organizationId" uuid, "intervalSeconds" integer,
       "startsAt" timestamptz, environment text, "agentId" uuid, model text, "errorCode" text, "countedBy" uuid,
       "sessionsOpened" bigint, "sessionsCompleted" bigint, "sessionsFailed" bigint, "sessionsCancelled" bigint, turns bigint,
       "turnsFailed" bigint, "modelCallsFailed" bigint, "toolCalls" bigint, "toolCallsFailed" bigint, "webhookAttempts" bigint,
-      "webhookAttemptsFailed" bigint, "modelCalls" bigint, tokens bigint, "costUsd" numeric, "firstTokenMs" bigint[],
+      "webhookAttemptsFailed" bigint, "modelCalls" bigint, tokens bigint, "webSearches" bigint, "costUsd" numeric, "firstTokenMs" bigint[],
       "turnMs" bigint[], "webhookMs" bigint[], "lastSessionId" uuid)
     join organizations o on o.organization_id = r."organizationId"
     where o.organization_id = any(${organizations}::uuid[])
@@ -95,6 +96,6 @@ export function writeRows(rows: readonly Row[]): Sql {
       turns_failed = excluded.turns_failed, model_calls_failed = excluded.model_calls_failed, tool_calls = excluded.tool_calls,
       tool_calls_failed = excluded.tool_calls_failed, webhook_attempts = excluded.webhook_attempts,
       webhook_attempts_failed = excluded.webhook_attempts_failed, model_calls = excluded.model_calls,
-      tokens = excluded.tokens, cost_usd = excluded.cost_usd, first_token_ms = excluded.first_token_ms,
+      tokens = excluded.tokens, web_searches = excluded.web_searches, cost_usd = excluded.cost_usd, first_token_ms = excluded.first_token_ms,
       turn_ms = excluded.turn_ms, webhook_ms = excluded.webhook_ms, last_session_id = excluded.last_session_id`;
 }

@@ -85,15 +85,16 @@ export function compactUsage(db: Db, organizationId: string, batchCalls: number 
       // In minutes of no node, beside what the nodes counted themselves (analytics/), which is nothing of drafts.
       tx.execute(sql`
         insert into analytics as a (organization_id, interval_seconds, starts_at, environment, agent_id, model, error_code, counted_by,
-          model_calls, tokens, cost_usd)
+          model_calls, tokens, web_searches, cost_usd)
         select c.organization_id, ${MINUTE}::int, date_trunc('minute', c.occurred_at), c.environment, k.agent_id, k.model, '',
-          ${NO_ID}::uuid, count(*), sum(c.input_tokens + c.output_tokens), coalesce(sum(c.cost_usd), 0)
+          ${NO_ID}::uuid, count(*), sum(c.input_tokens + c.output_tokens), sum(c.web_searches), coalesce(sum(c.cost_usd), 0)
         from model_usage c
         cross join lateral (values (c.agent_id, c.model), (${ALL_AGENTS}::uuid, '')) k(agent_id, model)
         where c.organization_id = ${organizationId} and c.usage_id = any(${ids}::uuid[]) and not ${isOfDrafts(sql`c.agent_id`)}
         group by 1, 3, 4, 5, 6 order by 3, 4, 5, 6
         on conflict (organization_id, interval_seconds, starts_at, environment, agent_id, model, error_code, counted_by)
         do update set model_calls = a.model_calls + excluded.model_calls, tokens = a.tokens + excluded.tokens,
+          web_searches = a.web_searches + excluded.web_searches,
           cost_usd = a.cost_usd + excluded.cost_usd`),
       tx.execute(sql`
         delete from model_usage where organization_id = ${organizationId} and usage_id = any(${ids}::uuid[])`),

@@ -105,7 +105,7 @@ describe('what nodes count', () => {
       {
         operationId: newUuid(),
         model: 'openai/a',
-        usage: { inputTokens: 10, outputTokens: 5, cachedTokens: 0, costUsd },
+        usage: { inputTokens: 10, outputTokens: 5, cachedTokens: 0, webSearches: 2, costUsd },
       },
       at,
     );
@@ -145,6 +145,7 @@ describe('what nodes count', () => {
       webhooks: { attempts: 260, failed: 0 },
       modelCalls: { succeeded: 130 },
       tokens: 1950,
+      webSearches: 260,
       costUsd: 0.13,
       firstToken: { count: 260 },
     });

@@ -223,6 +223,7 @@ const analytics: AnalyticsSum = {
   webhooks: { attempts: 540, failed: 2 },
   webhookDuration: { count: 540, p50Ms: 84, p95Ms: 240 },
   tokens: 204_350,
+  webSearches: 12,
   costUsd: 1.37,
 };
 
