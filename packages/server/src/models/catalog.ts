@@ -3,7 +3,16 @@
 // The list is requested with the key that an agent would use, so it has what this account may use. It is kept for a few minutes, for
 // each environment, server and key; many requests at once share one. Everything that the provider sends is limited and redacted.
 import { createHash } from 'node:crypto';
-import { type InputMedia, isServerOf, type ModelList, modelFacts, type OfferedModel } from '@signalbox/contract';
+import {
+  type InputMedia,
+  isServerOf,
+  type ModelList,
+  modelFacts,
+  type OfferedModel,
+  type ProviderName,
+  providerFacts,
+} from '@signalbox/contract';
+import { isAllowedHost } from '../environments/secrets.ts';
 import { parseJson } from '../lib/json/json.ts';
 import type { Platform } from '../platform.ts';
 import { createRedaction, type Redact } from '../tools/tool/redact.ts';
@@ -43,22 +52,16 @@ export function createModelCatalog(
   const { clock, egress, prices } = platform;
   const kept = new Map<string, { until: number; list: Promise<ModelList> }>();
 
-  async function fetchList(
+  /** Undefined if the response is not JSON, or too long. */
+  async function fetchBody(
     organizationId: string,
     provider: Provider,
-    baseUrl: URL,
+    { url, headers: own }: { url: URL; headers: Readonly<Record<string, string>> },
     key: ProviderKey | undefined,
-  ): Promise<ListedModel[]> {
-    const { query = {}, headers: own = {}, path, missing, read } = offeredBy(provider.name);
-    const isOwn = isServerOf(provider.name, baseUrl);
-    if (isOwn && missing !== undefined) throw new ModelFailure('model_rejected', missing, { retryable: false });
-    const url = new URL(baseUrl.origin);
-    url.pathname = isOwn && path !== undefined ? path : `${baseUrl.pathname.replace(/\/+$/, '')}/models`;
-    for (const [name, value] of [...baseUrl.searchParams, ...Object.entries(query)])
-      url.searchParams.append(name, value);
+  ): Promise<unknown> {
     const headers = new Headers({ Accept: 'application/json', 'User-Agent': 'Signalbox', ...own });
     await authenticate({ method: 'GET', url, headers, body: '' }, key, provider.keyHeader);
-    const response = await egress.of(organizationId).request({
+    const { status, body, truncated, ...response } = await egress.of(organizationId).request({
       method: 'GET',
       url: url.href,
       headers: Object.fromEntries(headers),
@@ -66,12 +69,28 @@ export function createModelCatalog(
       maxResponseBytes: RESPONSE_MAX_BYTES,
       repeatable: true,
     });
-    const { status, body, truncated } = response;
     if (status < 200 || status >= 300) {
-      const { failure } = await refusalOf(new Response(body.toString(), { status }), { key, body: '' }, clock);
+      const { 'x-amzn-errortype': type } = response.headers;
+      const init = { status, ...(typeof type === 'string' && { headers: { 'x-amzn-errortype': type } }) };
+      const { failure } = await refusalOf(new Response(body.toString(), init), { key, body: '' }, clock);
       throw failure;
     }
-    const listed = truncated ? undefined : read(parseJson(body.toString('utf8')));
+    return truncated ? undefined : parseJson(body.toString('utf8'));
+  }
+
+  async function fetchList(
+    organizationId: string,
+    provider: Provider,
+    baseUrl: URL,
+    key: ProviderKey | undefined,
+  ): Promise<ListedModel[]> {
+    const listing = offeredBy(provider.name);
+    const others = isServerOf(provider.name, baseUrl) ? listing.elsewhere?.(baseUrl) : undefined;
+    for (const url of others ?? []) requireSendable(provider.name, key, url);
+    const urls = others ?? [listUrlOf(provider.name, baseUrl)];
+    const headers = listing.headers ?? {};
+    const bodies = await Promise.all(urls.map((url) => fetchBody(organizationId, provider, { url, headers }, key)));
+    const listed = listing.read(...bodies);
     if (!listed)
       throw new ModelFailure('model_protocol', 'The provider’s response is not a list of models', { retryable: false });
     return listed.slice(0, MAX_MODELS);
@@ -155,6 +174,23 @@ export function createModelCatalog(
       }
     },
   };
+}
+
+/** The list of the server of a base URL. */
+function listUrlOf(provider: ProviderName, baseUrl: URL): URL {
+  const { query = {}, path } = offeredBy(provider);
+  const url = new URL(baseUrl.origin);
+  const isOwn = isServerOf(provider, baseUrl);
+  url.pathname = isOwn && path !== undefined ? path : `${baseUrl.pathname.replace(/\/+$/, '')}/models`;
+  for (const [name, value] of [...baseUrl.searchParams, ...Object.entries(query)]) url.searchParams.append(name, value);
+  return url;
+}
+
+/** Throws `model_not_allowed` if the key is sent as it is, and may not be sent to this server. */
+function requireSendable(provider: ProviderName, key: ProviderKey | undefined, url: URL): void {
+  if (key === undefined || key.isOnlySigning || isAllowedHost(key.allowedHosts ?? [], url)) return;
+  const why = `${providerFacts[provider].label} lists its models at ${url.host}: add this host to the allowedHosts of ${key.label}, or enter the model’s ID`;
+  throw new ModelFailure('model_not_allowed', why, { retryable: false });
 }
 
 function problemOf({ code, message }: ModelFailure): ModelList['problem'] {

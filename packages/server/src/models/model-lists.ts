@@ -8,14 +8,14 @@ export interface ListedModel {
 }
 
 interface ModelListing {
-  /** Why there is none. */
-  readonly missing?: string;
   readonly query?: Readonly<Record<string, string>>;
   /** Where the provider's own server has the list. Default: `/models` below the base URL. */
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Undefined if the response is not a list. */
-  read(body: unknown): ListedModel[] | undefined;
+  /** Where the list of the provider's own server is, if that is at another server: all of these are requested. */
+  elsewhere?(baseUrl: URL): URL[];
+  /** `bodies`: the response, or those from `elsewhere`. Undefined if one is not a list. */
+  read(...bodies: unknown[]): ListedModel[] | undefined;
 }
 
 /** Models that can't hold a conversation, by their names: providers that list them do not say so. */
@@ -54,9 +54,14 @@ const listings: Partial<Record<ProviderName, ModelListing>> = {
         return /^gemini/.test(model) && !NO_TEXT.test(model) ? { model } : undefined;
       }),
   },
+  // A model that can't be called by its own ID has inference profiles.
   bedrock: {
-    missing: 'Bedrock lists its models only at another server, to which the key is not sent: enter the model’s ID',
-    read: () => undefined,
+    elsewhere(baseUrl) {
+      const at = (path: string) => new URL(path, baseUrl.origin.replace('bedrock-runtime', 'bedrock'));
+      // Profiles that an account makes are named by ARNs, which have its number.
+      return [at('/foundation-models'), at(`/inference-profiles?maxResults=${ALL}&type=SYSTEM_DEFINED`)];
+    },
+    read: readBedrock,
   },
   'openai-compatible': {
     // Gateways and vLLM say how long a conversation may be, each in its own way.
@@ -72,6 +77,31 @@ const listings: Partial<Record<ProviderName, ModelListing>> = {
       ),
   },
 };
+
+function readBedrock(models: unknown, profiles: unknown): ListedModel[] | undefined {
+  const unsuitable = new Set<string>();
+  const own = itemsOf(models, 'modelSummaries', ({ modelId: model, modelName: displayName, ...facts }) => {
+    const { outputModalities: outputs, inferenceTypesSupported: types, responseStreamingSupported: streams } = facts;
+    if (!includes(outputs, 'TEXT') || streams === false || NO_TEXT.test(String(model))) unsuitable.add(String(model));
+    else if (includes(types, 'ON_DEMAND')) return { model, displayName };
+    return undefined;
+  });
+  const ofProfiles = itemsOf(profiles, 'inferenceProfileSummaries', (profile) => {
+    const { inferenceProfileId: model, inferenceProfileName: displayName, status, models: parts } = profile;
+    const names = (Array.isArray(parts) ? parts : []).map((one) =>
+      String(isRecord(one) && one.modelArn)
+        .split('/')
+        .at(-1),
+    );
+    const isSuitable = !NO_TEXT.test(String(model)) && !names.some((name) => unsuitable.has(String(name)));
+    return status === 'ACTIVE' && isSuitable ? { model, displayName } : undefined;
+  });
+  return own && ofProfiles && [...own, ...ofProfiles];
+}
+
+function includes(list: unknown, item: string): boolean {
+  return Array.isArray(list) && list.includes(item);
+}
 
 export function offeredBy(provider: ProviderName): ModelListing {
   return listings[provider] ?? openai;

@@ -257,6 +257,21 @@ async function converseWithCloud(cloud: Cloud): Promise<void> {
 
 /** What only one cloud has. */
 const more: Partial<Record<StrictServerName, (server: StrictServer, model: Model) => Promise<void>>> = {
+  async bedrock(server, model) {
+    const own = 'anthropic.claude-sonnet-5-5-v1:0';
+    const other = { ...model, model: own, fallbacks: [model] } as Model;
+    // Another model is asked: the request is not at fault.
+    expect(await opened(await agentWith(other), 'Hello')).toMatchObject({ stopReason: 'endTurn', error: null });
+    const requests = server.requests.length;
+    for (const id of [own, `arn:aws:bedrock:eu-central-1::foundation-model/${own}`]) {
+      const refused = await opened(await agentWith({ ...model, model: id } as Model), 'Hello');
+      expect(refused.error).toMatchObject({
+        code: 'model_rejected',
+        message: `The model’s provider responded with HTTP 400 (ValidationException): the model can only be called through an inference profile, such as eu.${own} or global.${own}; \`signalbox agents models bedrock\` lists what can be called`,
+      });
+    }
+    expect(server.requests.length - requests).toBe(2);
+  },
   async azure(server, model) {
     // Its package does not know the model's name, but the agent says that it reasons.
     expect(server.requests[0]!.body).toMatchObject({ reasoning: { effort: 'low' } });
@@ -351,7 +366,8 @@ test.each([
     key,
     model: bedrockModel,
     entrance,
-    unknownModel: /HTTP 400 \(ValidationException\)/,
+    unknownModel:
+      /HTTP 400 \(ValidationException\): no model of this region has this ID; `signalbox agents models bedrock` lists/,
     wrongKey,
   });
 });

@@ -10,7 +10,7 @@ export interface AwsKey {
 
 /** Why AWS refuses it: the name of the exception and its message. Undefined: it is signed with the key. */
 export function signatureProblem(
-  { headers, path, text }: RecordedRequest,
+  { headers, path, text, method = 'POST' }: Pick<RecordedRequest, 'headers' | 'path' | 'text'> & { method?: string },
   { key, region, service }: { key: AwsKey; region: string; service: string },
 ): [exception: string, message: string] | undefined {
   const parts = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([^,]+), SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/;
@@ -29,10 +29,12 @@ export function signatureProblem(
   if (required.some((name) => !signed.includes(name)))
     return ['InvalidSignatureException', 'There were headers present in the request which were not signed'];
   const payload = createHash('sha256').update(text).digest('hex');
+  const { pathname, searchParams } = new URL(path, 'https://host');
+  const query = [...searchParams].map((pair) => pair.map(encodeURIComponent).join('=')).sort();
   const canonical = [
-    'POST',
-    path.split('/').map(encodeURIComponent).join('/'),
-    '',
+    method,
+    pathname.split('/').map(encodeURIComponent).join('/'),
+    query.join('&'),
     ...signed.map((name) => `${name}:${headers[name]}`),
     '',
     names,

@@ -9,6 +9,7 @@ import { createServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import type { Overrides } from '../../src/main.ts';
 import type { AwsKey } from './aws-signature.ts';
+import { bedrockLists } from './bedrock-lists.ts';
 import { certificate, der, extension, SEQUENCE } from './certificate.ts';
 
 export const TENANT = '7d8f0c1e-tenant-of-acme';
@@ -53,6 +54,7 @@ export async function startClouds({ lifetimeMs = 3_600_000 }: { lifetimeMs?: num
   const names = [
     ...['login.microsoftonline.com', 'acme.openai.azure.com'],
     ...['sts.eu-central-1.amazonaws.com', 'bedrock-runtime.eu-central-1.amazonaws.com'],
+    'bedrock.eu-central-1.amazonaws.com',
     ...['sts.googleapis.com', 'iamcredentials.googleapis.com', 'oauth2.googleapis.com'],
     'europe-west4-aiplatform.googleapis.com',
   ];
@@ -100,6 +102,7 @@ function replyTo(clouds: Clouds, asked: Asked, lifetimeMs: number): Reply {
   const { host } = asked.url;
   if (host === 'login.microsoftonline.com') return entra(clouds, asked, lifetimeMs);
   if (host === 'sts.eu-central-1.amazonaws.com') return awsSts(clouds, asked, lifetimeMs);
+  if (host === 'bedrock.eu-central-1.amazonaws.com') return awsLists(clouds, asked);
   if (host === 'sts.googleapis.com') return googleSts(clouds, asked, lifetimeMs);
   if (host === 'iamcredentials.googleapis.com') return impersonation(clouds, asked, lifetimeMs);
   if (host === 'oauth2.googleapis.com') return accountTokens(clouds, asked, lifetimeMs);
@@ -172,6 +175,12 @@ ${xml.join('\n')}
   </AssumeRoleWithWebIdentityResult>
 </AssumeRoleWithWebIdentityResponse>`,
   };
+}
+
+function awsLists({ issued }: Clouds, asked: Asked): Reply {
+  const key = () =>
+    issued.findLast((one): one is AwsKey => typeof one === 'object') ?? { AccessKeyId: '', SecretAccessKey: '' };
+  return bedrockLists('eu-central-1', key)(asked);
 }
 
 /** https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token */

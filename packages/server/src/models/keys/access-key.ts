@@ -53,6 +53,7 @@ export async function signingKey(
     name,
     value: key.sessionToken ?? key.secretAccessKey,
     label,
+    isOnlySigning: true,
     headers: (request) => signatureOf(key, request, { service: 'bedrock', region, clock }),
   };
 }

@@ -14,6 +14,10 @@ export interface ProviderKey {
   readonly label: string;
   /** The headers that authenticate a request. Default: the value in the provider's own header. */
   readonly headers?: (request: OutgoingRequest) => Promise<Readonly<Record<string, string>>>;
+  /** Whether it is no part of any request, because it signs them. */
+  readonly isOnlySigning?: true;
+  /** The hosts that it may be sent to besides the one that it was found for. */
+  readonly allowedHosts?: readonly string[];
   /** The server refuses it. Returns whether the next call gets another one, which may be accepted. */
   readonly expire?: () => boolean;
 }

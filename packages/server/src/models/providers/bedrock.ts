@@ -1,6 +1,6 @@
 // Models at Amazon Bedrock, through its Converse API, with an API key or an access key.
 import type { LanguageModelV4, LanguageModelV4Message } from '@ai-sdk/provider';
-import { signingKey } from '../keys/access-key.ts';
+import { regionOf, signingKey } from '../keys/access-key.ts';
 import { NO_KEY } from '../model/provider-key.ts';
 import { eventFrames } from '../response/event-frames.ts';
 import { createConverseReader } from './converse-events.ts';
@@ -23,6 +23,13 @@ export const bedrock: Provider = {
     return { amazonBedrock: isAsked ? { reasoningConfig: { display: 'summarized' } } : {} };
   },
   cachePoint: (model) => (CLAUDE.test(model) ? { amazonBedrock: { cachePoint: { type: 'default' } } } : undefined),
+  explain({ sentence }, { model = '' }, baseUrl) {
+    const how = '`signalbox agents models bedrock` lists what can be called';
+    if (/provided model identifier is invalid/.test(sentence)) return `no model of this region has this ID; ${how}`;
+    if (!/on-demand throughput isn.t supported/.test(sentence)) return undefined;
+    const ids = profilesOf(model, regionOf(baseUrl) ?? '');
+    return `the model can only be called through an inference profile, such as ${ids.join(' or ')}; ${how}`;
+  },
   async model(name, server) {
     const { createAmazonBedrock } = await import('@ai-sdk/amazon-bedrock');
     const options = { ...server, apiKey: NO_KEY, region: 'in-the-base-url' };
@@ -39,9 +46,33 @@ export const bedrock: Provider = {
   },
 };
 
+/** The areas of inference profiles, by the beginnings of their regions. */
+const AREAS: readonly [region: string, area: string][] = [
+  ['us-gov-', 'us-gov'],
+  ['us-', 'us'],
+  ['ca-', 'us'],
+  ['eu-', 'eu'],
+  ['ap-', 'apac'],
+];
+
+/** IDs that profiles of the model have where there are any. */
+function profilesOf(model: string, region: string): string[] {
+  const id = model.split('/').at(-1);
+  const [, area] = AREAS.find(([beginning]) => region.startsWith(beginning)) ?? [];
+  return [area, area === 'us-gov' ? undefined : 'global'].flatMap((one) => (one === undefined ? [] : [`${one}.${id}`]));
+}
+
 /** Bedrock refuses two documents of one name. Without one, the package numbers them; ours is in the text before. */
 function withoutFilenames(message: LanguageModelV4Message): LanguageModelV4Message {
-  if (message.role !== 'user') return message;
-  const content = message.content.map((part) => (part.type === 'file' ? { ...part, filename: undefined } : part));
-  return { ...message, content } as LanguageModelV4Message;
+  if (message.role === 'user') return { ...message, content: message.content.map(unnamed) };
+  if (message.role !== 'tool') return message;
+  const content = message.content.map((part) => {
+    if (part.type !== 'tool-result' || part.output.type !== 'content') return part;
+    return { ...part, output: { ...part.output, value: part.output.value.map(unnamed) } };
+  });
+  return { ...message, content };
+}
+
+function unnamed<Part extends { readonly type: string }>(part: Part): Part {
+  return part.type === 'file' ? { ...part, filename: undefined } : part;
 }

@@ -46,10 +46,10 @@ export function createFindKey(
         name,
         value: secret.value.trim(),
         label: `the secret ${name} of the environment ${environment}`,
+        allowedHosts: secret.allowedHosts,
       };
       const egress = platform.egress.of(organizationId);
-      const { allowedHosts } = secret;
-      const made = provider.keyFrom?.({ ...key, allowedHosts }, { organizationId, baseUrl, egress, clock, tokens });
+      const made = provider.keyFrom?.(key, { organizationId, baseUrl, egress, clock, tokens });
       if (made) return await made;
       if (isHeaderValue(key.value)) return key;
       throw refused(`The secret ${name} contains characters that are not allowed in a header`);

@@ -5,7 +5,7 @@
 // request without retries. The key, the address and the connection are ours (find-key.ts, provider-connection.ts), and so is
 // the conversion of the stream into events (response.ts).
 import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider';
-import type { ProviderName } from '@signalbox/contract';
+import type { Model, ProviderName } from '@signalbox/contract';
 import type { OrganizationEgress } from '../../egress/egress.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Platform } from '../../platform.ts';
@@ -14,6 +14,7 @@ import type { TokenUsage } from '../../session-rows/operations.ts';
 import { createRedaction, createStreamRedaction } from '../../tools/tool/redact.ts';
 import type { AccessTokens } from '../keys/access-tokens.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from '../model/model.ts';
+import type { ProviderError } from '../model/provider-error.ts';
 import type { ProviderKey } from '../model/provider-key.ts';
 import { createLearned } from '../model/refused-parameters.ts';
 import { targetOf } from '../model/targets.ts';
@@ -54,6 +55,8 @@ export interface Provider {
   readonly thinksInText?: boolean;
   /** Whether a response with nothing in it is a mistake that another response usually does not have. */
   readonly repeatsEmpty?: boolean;
+  /** What to change in the agent, for a refusal that the provider puts in words of its own. */
+  explain?(error: ProviderError, model: Model, baseUrl: URL): string | undefined;
   /** How its responses are framed. Undefined: as server-sent events. */
   framing?(): Promise<Framing>;
   /** Makes the events of a response what the SDK takes. */
@@ -129,7 +132,8 @@ export function createProviderModel(
       // No error of a provider passes this point, because it contains the prompt. After an abort, the abort's reason is thrown.
       signal.throwIfAborted();
       const failure = connection.failureOf(error);
-      if (!failure.isRefusal) throw await namingRefused(failure, connection.error, { provider, call, files, tools });
+      if (!failure.isRefusal)
+        throw await namingRefused(failure, connection.error, { provider, call, baseUrl, files, tools });
       // What was said before stays. The provider does not say what it has used.
       yield { type: 'finish', reason: 'refusal', usage: NOTHING_USED };
     } finally {

@@ -14,6 +14,7 @@ import { unsentRequest } from './request.ts';
 interface Asked {
   readonly provider: Provider;
   readonly call: ModelCall;
+  readonly baseUrl: URL;
   /** Undefined if the request was not made. */
   readonly files: PromptFiles | undefined;
   readonly tools: SentTools;
@@ -23,9 +24,13 @@ interface Asked {
 export async function namingRefused(
   failure: ModelFailure,
   error: ProviderError | undefined,
-  { provider, call, files, tools }: Asked,
+  { provider, call, baseUrl, files, tools }: Asked,
 ): Promise<ModelFailure> {
   if (failure.code !== 'model_rejected' || !failure.isOfRequest || !error || !files) return failure;
+  const why = provider.explain?.(error, call.config, baseUrl);
+  // It is about the agent, so that another model may accept the same request.
+  if (why !== undefined)
+    return new ModelFailure(failure.code, `${failure.message}: ${why}`, { ...failure, isOfRequest: false });
   const tool = failure.param === undefined ? undefined : toolNamed(failure.param, tools);
   if (tool !== undefined) return named(failure, `the tool "${tool}"`, { tools: [tool] });
   const isPlaced = error.ownParams.some((param) => /\d/.test(param));

@@ -147,8 +147,13 @@ export function bedrockEntrance(
     const [exception, message] =
       (accessKey && signatureProblem(request, { key: accessKey(), region, service: 'bedrock' })) ?? [];
     if (exception !== undefined) return bedrockError(message!, exception, 403);
-    if (decodeURIComponent(asked) !== model)
-      return bedrockError('The provided model identifier is invalid.', 'ValidationException', 400);
+    const id = decodeURIComponent(asked);
+    // The model itself, not a profile of it.
+    if (id !== model && /^(us|eu|apac|global)\./.test(model) && id.split('/').at(-1) === model.replace(/^\w+\./, ''))
+      return bedrockError(
+        `Invocation of model ID ${id} with on-demand throughput isn’t supported. Retry your request with the ID or ARN of an inference profile that contains this model.`,
+      );
+    if (id !== model) return bedrockError('The provided model identifier is invalid.', 'ValidationException', 400);
     return undefined;
   };
 }
