@@ -159,6 +159,7 @@ const layers = [
   'tools/request',
   'tools/tool',
   'files',
+  'people/memberships',
   'environments',
   'session-rows',
   'schemas',

@@ -765,9 +765,15 @@ create table members (
   role text not null,
   joined_at timestamptz not null,
   last_signed_in_at timestamptz,
+  decides_agents uuid[],
+  decides_environments text[],
   constraint members_pkey primary key (organization_id, user_id),
   constraint members_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
-  constraint members_role_check check ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'member'::text, 'admin'::text, 'owner'::text]))) NOT VALID
+  constraint members_role_check check (
+CASE
+    WHEN ((decides_agents IS NULL) AND (decides_environments IS NULL)) THEN (role = ANY (ARRAY['viewer'::text, 'approver'::text, 'member'::text, 'admin'::text, 'owner'::text]))
+    ELSE (role = ANY (ARRAY['limited viewer'::text, 'limited approver'::text, 'limited member'::text]))
+END) NOT VALID
 );
 -- For the organizations of a user who signs in.
 create index members_user on members (user_id);
@@ -786,9 +792,15 @@ create table invitations (
   token_hash bytea not null,
   expires_at timestamptz not null,
   created_at timestamptz not null,
+  decides_agents uuid[],
+  decides_environments text[],
   constraint invitations_pkey primary key (organization_id, invitation_id),
   constraint invitations_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
-  constraint invitations_role_check check ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'member'::text, 'admin'::text, 'owner'::text]))) NOT VALID
+  constraint invitations_role_check check (
+CASE
+    WHEN ((decides_agents IS NULL) AND (decides_environments IS NULL)) THEN (role = ANY (ARRAY['viewer'::text, 'approver'::text, 'member'::text, 'admin'::text, 'owner'::text]))
+    ELSE (role = ANY (ARRAY['limited viewer'::text, 'limited approver'::text, 'limited member'::text]))
+END) NOT VALID
 );
 create index invitations_expiry on invitations (expires_at);
 

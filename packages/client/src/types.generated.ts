@@ -498,6 +498,13 @@ export interface CallOutcome {
   error?: string;
 }
 
+export interface CanDecide {
+  /** The only agents whose approvals they can decide; null: all. A call in a child session belongs to the agent that runs it. */
+  agents: string[] | null;
+  /** The only environments whose approvals they can decide; null: all. */
+  environments: string[] | null;
+}
+
 /** The sessions that match all given filters. At least one filter is needed. */
 export interface ChangeSessions {
   /** Only these sessions. */
@@ -661,6 +668,8 @@ export interface CreateEnvironment {
 
 export interface CreateInvitation {
   role: Role;
+  /** null: all that the role lets them decide. */
+  canDecide?: SetCanDecide | null | undefined;
   email?: string | undefined;
   name?: string | undefined;
 }
@@ -873,7 +882,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'agent.tool_tested' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.shared' | 'session.share_revoked' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'end_user.erasure_started' | 'end_user.erased' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'budget.created' | 'budget.updated' | 'budget.deleted' | 'budget.threshold_reached' | 'model.ending' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'agent.tool_tested' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.shared' | 'session.share_revoked' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'end_user.erasure_started' | 'end_user.erased' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'budget.created' | 'budget.updated' | 'budget.deleted' | 'budget.threshold_reached' | 'model.ending' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.can_decide_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface ExpiringSecret {
   /** The beginning and the last four characters of the secret. */
@@ -969,6 +978,8 @@ export interface HttpTool {
 export interface Invitation {
   invitationId: string;
   role: Role;
+  /** null: all that the role lets them decide. */
+  canDecide: CanDecide | null;
   /** The only email that can accept it; null: any. */
   email: string | null;
   name: string | null;
@@ -1131,6 +1142,8 @@ export interface Member {
   name: string;
   email: string;
   role: Role;
+  /** null: all that the role lets them decide. */
+  canDecide: CanDecide | null;
   joinedAt: string;
   /** Null if the person has not signed in since joining. */
   lastSignedInAt: string | null;
@@ -1936,6 +1949,13 @@ export interface SetBudget {
   stop?: boolean | undefined;
 }
 
+export interface SetCanDecide {
+  /** The only agents whose approvals they can decide; null: all. A call in a child session belongs to the agent that runs it. */
+  agents?: string[] | null | undefined;
+  /** The only environments whose approvals they can decide; null: all. */
+  environments?: string[] | null | undefined;
+}
+
 export interface SetModelLimit {
   /** The provider and the model as agents name them: `provider/model`. `*`: all models without a limit of their own, together. */
   model: string;
@@ -2254,7 +2274,9 @@ export type UpdateKey = {
 });
 
 export interface UpdateMember {
-  role: Role;
+  role?: Role | undefined;
+  /** null: all that the role lets them decide. */
+  canDecide?: SetCanDecide | null | undefined;
 }
 
 export interface UpdateOrganization {
@@ -3771,7 +3793,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Change the role of a member. Only an owner can add or change owners. `PATCH /api/v1/members/{userId}`, scope `organization:manage` (permission `admin`). */
+  /** Change the role of a member, and what they can decide. Only an owner can add or change owners. An unknown agent or environment in `canDecide` is refused. The member keeps `canDecide` with every other role, and needs `canDecide: null` to become admin or owner. `PATCH /api/v1/members/{userId}`, scope `organization:manage` (permission `admin`). */
   updateMember: {
     params: {
       userId: string;

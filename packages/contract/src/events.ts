@@ -84,6 +84,7 @@ export const eventTypes = [
   'user.invitation_withdrawn',
   'user.joined',
   'user.role_changed',
+  'user.can_decide_changed',
   'user.removed',
   'user.signed_in',
   'user.sign_in_failed',

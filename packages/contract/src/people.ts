@@ -1,5 +1,17 @@
 /** Users who sign in to the console, and the links that admit them. */
-import { Id, ListQuery, Name, Nullable, OneOf, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
+import {
+  EnvironmentName,
+  Id,
+  ListQuery,
+  Name,
+  Nullable,
+  OneOf,
+  Page,
+  type Static,
+  Strict,
+  Timestamp,
+  Type,
+} from './schema.ts';
 import { type Scope, scopesOfPermission } from './scopes.ts';
 import { AllowedOrigins } from './tokens.ts';
 import { PricesDate } from './usage.ts';
@@ -23,12 +35,46 @@ export const scopesOfRole: Readonly<Record<Role, ReadonlySet<Scope>>> = {
   owner: admin,
 };
 
+/** The roles whose decisions can't be limited: they could lift the limit, or create a key without it. */
+export const unlimitedRoles: readonly Role[] = ['admin', 'owner'];
+
+const limitsOf = (what: string) => ({ minItems: 1, maxItems: 50, uniqueItems: true, description: what });
+const agents = Nullable(
+  Type.Array(
+    Id('agt'),
+    limitsOf(
+      'The only agents whose approvals they can decide; null: all. A call in a child session belongs to the agent that runs it.',
+    ),
+  ),
+);
+const environments = Nullable(
+  Type.Array(EnvironmentName, limitsOf('The only environments whose approvals they can decide; null: all.')),
+);
+const aboutCanDecide =
+  'Which approvals the member can decide, within the role and the approvers of the tool. It limits nothing else: they see all approvals.';
+export const CanDecide = Type.Object({ agents, environments }, { title: 'CanDecide', description: aboutCanDecide });
+export type CanDecide = Static<typeof CanDecide>;
+const canDecide = Nullable(CanDecide, { description: 'null: all that the role lets them decide.' });
+
+const SetCanDecide = Strict(
+  { agents: Type.Optional(agents), environments: Type.Optional(environments) },
+  {
+    title: 'SetCanDecide',
+    minProperties: 1,
+    description: `${aboutCanDecide} A field that is left out stays as it is. Not with the roles admin and owner.`,
+  },
+);
+const setCanDecide = Type.Optional(
+  Nullable(SetCanDecide, { description: 'null: all that the role lets them decide.' }),
+);
+
 export const Member = Type.Object(
   {
     userId: Id('usr'),
     name: Type.String(),
     email: Type.String(),
     role: Role,
+    canDecide,
     joinedAt: Timestamp,
     lastSignedInAt: Nullable(Timestamp, { description: 'Null if the person has not signed in since joining.' }),
   },
@@ -39,7 +85,10 @@ export type Member = Static<typeof Member>;
 export const MemberParams = Strict({ userId: Id('usr') });
 export const ListMembers = ListQuery({});
 export const MemberPage = Page(Member);
-export const UpdateMember = Strict({ role: Role }, { title: 'UpdateMember' });
+export const UpdateMember = Strict(
+  { role: Type.Optional(Role), canDecide: setCanDecide },
+  { title: 'UpdateMember', minProperties: 1 },
+);
 
 /** Longer addresses can't be delivered to (RFC 5321, section 4.5.3.1). */
 const longestEmail = 254;
@@ -55,6 +104,7 @@ export const Invitation = Type.Object(
   {
     invitationId: Id('inv'),
     role: Role,
+    canDecide,
     email: Nullable(Type.String(), { description: 'The only email that can accept it; null: any.' }),
     name: Nullable(Type.String()),
     invitedBy: Type.String({ description: 'The name of the person who created it.' }),
@@ -69,7 +119,7 @@ export const InvitationParams = Strict({ invitationId: Id('inv') });
 export const ListInvitations = ListQuery({});
 export const InvitationPage = Page(Invitation);
 export const CreateInvitation = Strict(
-  { role: Role, email: Type.Optional(Email), name: Type.Optional(Name) },
+  { role: Role, canDecide: setCanDecide, email: Type.Optional(Email), name: Type.Optional(Name) },
   { title: 'CreateInvitation' },
 );
 

@@ -39,6 +39,7 @@ const list = command({
     const columns: Column<HostUser>[] = [
       { header: 'EMAIL', cell: ({ email }) => shown(email) },
       { header: 'ROLE', cell: ({ role }) => role },
+      { header: 'CAN DECIDE', cell: ({ canDecide }) => limitsIn(canDecide), shrinks: true },
       { header: 'NAME', cell: ({ name }) => shown(name), shrinks: true },
       {
         header: 'LAST SIGN-IN',
@@ -57,10 +58,25 @@ const invite = command({
     role: { type: 'string', value: roles.join('|'), required: true, about: 'the role of the new user' },
     email: { type: 'string', value: 'EMAIL', about: 'the only email address that can accept the invitation' },
     name: { type: 'string', value: 'NAME', about: 'the name of the new user' },
+    'decides-environment': {
+      type: 'string',
+      value: 'NAME',
+      multiple: true,
+      about: 'let the user decide approvals only in this environment',
+    },
+    'decides-agents': { type: 'list', value: 'ID,ID', about: 'let the user decide approvals only of these agents' },
     ...linkOptions,
   },
-  examples: [['users invite --role member --email ola@example.com', 'invite a colleague']],
-  run: (input) => printLink(input, '7 days', ({ inviteOnHost }, config) => inviteOnHost(config, input.values)),
+  examples: [
+    ['users invite --role member --email ola@example.com', 'invite a colleague'],
+    ['users invite --role approver --decides-environment production', 'someone who decides approvals, only there'],
+  ],
+  run(input) {
+    const { 'decides-environment': environments, 'decides-agents': agents, ...wish } = input.values;
+    const canDecide = { ...(environments && { environments }), ...(agents && { agents }) };
+    const limits = environments || agents ? { canDecide } : {};
+    return printLink(input, '7 days', ({ inviteOnHost }, config) => inviteOnHost(config, { ...wish, ...limits }));
+  },
 });
 
 const resetPassword = command({
@@ -93,6 +109,12 @@ const setupLink = command({
   examples: [['users setup-link', 'if the link that the first start printed is lost or has expired']],
   run: (input) => printLink(input, '24 hours', ({ setupLinkOnHost }, config) => setupLinkOnHost(config, input.values)),
 });
+
+function limitsIn(canDecide: HostUser['canDecide']): string {
+  if (canDecide === null) return '';
+  const { agents, environments } = canDecide;
+  return [...(environments ?? []), ...(agents ?? [])].map(shown).join(', ');
+}
 
 export const commands = [list, invite, resetPassword, remove, setupLink];
 

@@ -93,6 +93,7 @@ export const eventKinds: Record<EventType, Kind> = {
   'user.invitation_withdrawn': { label: 'Invitation withdrawn', did: 'withdrew an invitation' },
   'user.joined': { label: 'Person joined', did: 'joined' },
   'user.role_changed': { label: 'Role changed', did: "changed a member's role" },
+  'user.can_decide_changed': { label: 'Right to decide changed', did: 'changed which approvals a member can decide' },
   'user.removed': { label: 'Person removed', did: 'removed a member' },
   'user.signed_in': { label: 'Signed in', did: 'signed in' },
   'user.sign_in_failed': { label: 'Sign-in failed', said: 'A sign-in failed' },

@@ -34,8 +34,9 @@ export const peopleRoutes = table({
     path: '/members/{userId}',
     scope: 'organization:manage',
     tag: 'People',
-    summary: 'Change the role of a member',
-    description: 'Only an owner can add or change owners.',
+    summary: 'Change the role of a member, and what they can decide',
+    description:
+      'Only an owner can add or change owners. An unknown agent or environment in `canDecide` is refused. The member keeps `canDecide` with every other role, and needs `canDecide: null` to become admin or owner.',
     params: MemberParams,
     body: UpdateMember,
     status: 200,

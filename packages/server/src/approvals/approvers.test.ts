@@ -1,10 +1,14 @@
 // Who may decide, for every kind of caller.
-import { type Approvers, decidingRoles, roles, scopesOfRole } from '@signalbox/contract';
+import { type Approvers, decidingRoles, type Role, roles, scopesOfRole } from '@signalbox/contract';
 import { describe, expect, test } from 'vitest';
+import { type DecidingLimits, noLimits } from '../people/memberships/can-decide.ts';
 import { type Decider, mayDecide, personDecider } from './approvers.ts';
 
 // A session that the backend's key opened. Sam, a member, sent it a message in the console. Ada created the backend's key and the bot's.
 const requesters = ['api_key:backend', 'user:sam'];
+const call = { agentId: 'refunds', environment: 'production' };
+const person = (name: string, role: Role, limits: Partial<DecidingLimits> = {}) =>
+  personDecider([`user:${name}`], { role, ...noLimits, ...limits });
 const key = (canDecide: boolean, ...identities: string[]): Decider => ({ type: 'key', canDecide, identities });
 const endUser = (canDecide: boolean): Decider => ({
   type: 'endUser',
@@ -12,12 +16,23 @@ const endUser = (canDecide: boolean): Decider => ({
   identities: ['end_user:eve', 'api_key:backend'],
 });
 const callers = {
-  viewer: personDecider(['user:vic'], 'viewer'),
-  approver: personDecider(['user:ann'], 'approver'),
-  member: personDecider(['user:mia'], 'member'),
-  admin: personDecider(['user:ada'], 'admin'),
-  owner: personDecider(['user:olaf'], 'owner'),
-  sender: personDecider(['user:sam'], 'member'),
+  viewer: person('vic', 'viewer'),
+  approver: person('ann', 'approver'),
+  member: person('mia', 'member'),
+  admin: person('ada', 'admin'),
+  owner: person('olaf', 'owner'),
+  sender: person('sam', 'member'),
+  'approver of the agent': person('a1', 'approver', { decidesAgents: ['refunds', 'returns'] }),
+  'approver of another agent': person('a2', 'approver', { decidesAgents: ['returns'] }),
+  'approver in the environment': person('a3', 'approver', { decidesEnvironments: ['production'] }),
+  'approver in another environment': person('a4', 'approver', { decidesEnvironments: ['staging'] }),
+  'approver of the agent elsewhere': person('a5', 'approver', {
+    decidesAgents: ['refunds'],
+    decidesEnvironments: ['staging'],
+  }),
+  'approver of none': person('a6', 'approver', { decidesAgents: [] }),
+  'approver nowhere': person('a7', 'approver', { decidesEnvironments: [] }),
+  'viewer with limits': person('v1', 'viewer', { decidesAgents: ['refunds'] }),
   bot: key(true, 'api_key:bot', 'user:ada'),
   backend: key(true, 'api_key:backend', 'user:ada'),
   'key of the sender': key(true, 'api_key:own', 'user:sam'),
@@ -28,7 +43,8 @@ const callers = {
   'end user without the scope': endUser(false),
 } satisfies Record<string, Decider>;
 
-const people = ['approver', 'member', 'admin', 'owner', 'sender'];
+const approvers = ['approver', 'approver of the agent', 'approver in the environment'];
+const people = [...approvers, 'member', 'admin', 'owner', 'sender'];
 const keys = ['bot', 'backend', 'key of the sender', 'key of the backend', 'key of the host'];
 
 const table: [name: string, by: Approvers | null, may: string[]][] = [
@@ -37,20 +53,20 @@ const table: [name: string, by: Approvers | null, may: string[]][] = [
   ['a count', { count: 2 }, [...people, ...keys]],
   ['people', { people: true }, people],
   ['one role', { roles: ['owner'] }, ['owner']],
-  ['people who only decide', { roles: ['approver'] }, ['approver']],
+  ['people who only decide', { roles: ['approver'] }, approvers],
   ['two roles', { roles: ['admin', 'owner'] }, ['admin', 'owner']],
   ['keys', { keys: true }, keys],
   ['a role and keys', { roles: ['admin'], keys: true }, ['admin', ...keys]],
   ['the end user', { endUser: true }, ['end user']],
   ['the end user and people', { endUser: true, people: true }, [...people, 'end user']],
-  ['not the requester', { notRequester: true }, ['approver', 'member', 'admin', 'owner', 'bot', 'key of the host']],
-  ['people, not the requester', { people: true, notRequester: true }, ['approver', 'member', 'admin', 'owner']],
+  ['not the requester', { notRequester: true }, [...approvers, 'member', 'admin', 'owner', 'bot', 'key of the host']],
+  ['people, not the requester', { people: true, notRequester: true }, [...approvers, 'member', 'admin', 'owner']],
   ['keys, not the requester', { keys: true, notRequester: true }, ['bot', 'key of the host']],
   ['members, not the requester', { roles: ['member'], notRequester: true, count: 2 }, ['member']],
 ];
 
 test.each(table)('%s: exactly these callers may decide', (_, by, may) => {
-  const approval = { requesters: by?.notRequester ? requesters : null, decisions: [] };
+  const approval = { ...call, requesters: by?.notRequester ? requesters : null, decisions: [] };
   const outcome = Object.entries(callers).map(([name, caller]) => [
     name,
     mayDecide(by, caller, approval)?.code ?? 'may',
@@ -64,7 +80,7 @@ test.each(table)('%s: exactly these callers may decide', (_, by, may) => {
 
 test('an end user never decides if requesters are excluded', () => {
   const by: Approvers = { endUser: true, notRequester: true };
-  expect(mayDecide(by, callers['end user'], { requesters: [], decisions: [] })?.code).toBe('not_an_approver');
+  expect(mayDecide(by, callers['end user'], { ...call, requesters: [], decisions: [] })?.code).toBe('not_an_approver');
 });
 
 test('the roles that approvers can name are those that can decide at all', () => {
@@ -74,6 +90,7 @@ test('the roles that approvers can name are those that can decide at all', () =>
 
 describe('callers that count as one approver', () => {
   const approvedBy = (caller: Decider) => ({
+    ...call,
     requesters: null,
     decisions: [{ decision: 'approved' as const, deciders: caller.identities }],
   });
@@ -110,7 +127,7 @@ test.each(Object.entries(callers))('a refusal of the caller %s says why, in a se
     { keys: true as const },
     { people: true as const },
   ]) {
-    const refusal = mayDecide(by, caller, { requesters, decisions: [] });
+    const refusal = mayDecide(by, caller, { ...call, requesters, decisions: [] });
     if (refusal) expect(refusal.message).toMatch(/^[A-Z].{20,}\.$/);
   }
 });

@@ -10,6 +10,7 @@
 import { type Approvers, type Role, scopesOfRole } from '@signalbox/contract';
 import type { Context } from '../lib/context.ts';
 import { identitiesOf } from '../lib/identities.ts';
+import type { Access, DecidingLimits } from '../people/memberships/can-decide.ts';
 
 /** A caller, as far as approvals distinguish it. */
 export type Decider = {
@@ -17,10 +18,16 @@ export type Decider = {
   readonly canDecide: boolean;
   /** Its own first. */
   readonly identities: readonly string[];
-} & ({ readonly type: 'person'; readonly role: Role } | { readonly type: 'key' } | { readonly type: 'endUser' });
+} & (
+  | { readonly type: 'person'; readonly role: Role; readonly limits: DecidingLimits }
+  | { readonly type: 'key' }
+  | { readonly type: 'endUser' }
+);
 
-/** What `mayDecide` reads of an approval. */
-export interface PriorDecisions {
+/** What `mayDecide` reads of an approval. `agentId`: a UUID. */
+export interface DecidedCall {
+  readonly agentId: string;
+  readonly environment: string;
   /** Null if the approvers do not exclude them. */
   readonly requesters: readonly string[] | null;
   readonly decisions: readonly { readonly decision: string; readonly deciders: readonly string[] }[];
@@ -34,7 +41,7 @@ export interface Refusal {
 
 export function deciderOf(ctx: Context): Decider {
   const identities = identitiesOf(ctx);
-  if (ctx.person) return personDecider(identities, ctx.person.role);
+  if (ctx.person) return personDecider(identities, ctx.person);
   const canDecide = ctx.scopes.has('approvals:decide');
   if (ctx.token) {
     const endUser = `end_user:${ctx.token.endUser?.id ?? ''}`;
@@ -44,17 +51,18 @@ export function deciderOf(ctx: Context): Decider {
   return { type: 'key', canDecide, identities: [...identities, ...(ctx.keyCreatedBy ?? [])] };
 }
 
-/** A member with this role. */
-export function personDecider(identities: readonly string[], role: Role): Decider {
+/** A member. */
+export function personDecider(identities: readonly string[], { role, ...limits }: Access): Decider {
   const canDecide = scopesOfRole[role].has('approvals:decide');
-  return { type: 'person', role, canDecide, identities };
+  return { type: 'person', role, limits, canDecide, identities };
 }
 
 /** Why the caller can't approve; null if it can. A caller that `already_decided_by_you` refuses can still deny. */
-export function mayDecide(by: Approvers | null, caller: Decider, approval: PriorDecisions): Refusal | null {
+export function mayDecide(by: Approvers | null, caller: Decider, approval: DecidedCall): Refusal | null {
   if (!caller.canDecide)
     return { code: 'insufficient_permission', message: 'Deciding approvals needs the scope "approvals:decide".' };
-  const notAmong = whyNotAmong(by, caller) ?? whyRequester(by, caller, approval.requesters ?? []);
+  const notAmong =
+    whyBeyondLimits(caller, approval) ?? whyNotAmong(by, caller) ?? whyRequester(by, caller, approval.requesters ?? []);
   if (notAmong !== null) return { code: 'not_an_approver', message: notAmong };
   if (
     approval.decisions.some((made) => made.decision === 'approved' && isSameDecider(made.deciders, caller.identities))
@@ -88,6 +96,16 @@ export function grantFor(name: string, by: Approvers | null): string {
 /** Without any of the four, people and keys may decide. */
 function isDefault({ people, roles, keys, endUser }: Approvers): boolean {
   return !people && !roles && !keys && !endUser;
+}
+
+function whyBeyondLimits(caller: Decider, { agentId, environment }: DecidedCall): string | null {
+  if (caller.type !== 'person') return null;
+  const { decidesAgents, decidesEnvironments } = caller.limits;
+  if (decidesEnvironments !== null && !decidesEnvironments.includes(environment))
+    return `You can decide approvals only in certain environments, and ${environment} is not one of them.`;
+  if (decidesAgents !== null && !decidesAgents.includes(agentId))
+    return 'You can decide approvals only of certain agents, and the agent of this call is not one of them.';
+  return null;
 }
 
 function whyNotAmong(by: Approvers | null, caller: Decider): string | null {

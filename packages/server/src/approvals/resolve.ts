@@ -1,7 +1,7 @@
 // A decision of one caller on one approval. It holds the lock of the session's row, and so does everything else that changes an
 // approval. Of several that arrive at the same time, on any nodes, each one therefore sees those before it: the call becomes ready
 // exactly once, in the transaction of the decision that completes the approval.
-import type { ApprovalOutcome, Input, Result, Role } from '@signalbox/contract';
+import type { ApprovalOutcome, Input, Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { recordEvent, withoutValues } from '../events/record.ts';
@@ -10,6 +10,8 @@ import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction, type PoolContext } from '../lib/context.ts';
 import { keyIdentity, keyIdsIn, userIdentity, userIdsIn } from '../lib/identities.ts';
 import { uuidOf } from '../lib/ids.ts';
+import { type Access, accessColumns } from '../people/memberships/can-decide.ts';
+import { accessIn } from '../people/memberships/memberships.ts';
 import { inputErrors } from '../schemas/schemas.ts';
 import { recordAwaitedResult, showWhileWaiting } from '../session-rows/awaited-result.ts';
 import {
@@ -53,8 +55,7 @@ export async function resolveApproval(
   return inTransaction(ctx, async (tx, ctx) => {
     const { sessionId, operationId } = await readApproval(tx, organizationId, uuidOf('op', input.operationId));
     const session = await lockSession(tx, organizationId, sessionId);
-    const row = await readApproval(tx, organizationId, operationId);
-    const caller = deciderOf(ctx);
+    const [row, caller] = await Promise.all([readApproval(tx, organizationId, operationId), currentCaller(tx, ctx)]);
     requireApprover(row, caller);
     const now = ctx.clock.now();
     if (row.status !== 'pending' || (row.expiresAt && row.expiresAt <= now)) {
@@ -99,6 +100,18 @@ export async function resolveApproval(
     else await showProgress(tx, ctx, session, row, decided, input);
     return { approval: viewApproval(after, caller) };
   });
+}
+
+/**
+ * The caller as it is now, until the transaction ends: a change of the member waits for the decision, or the decision for the change.
+ * 403 for a person who is not a member any more.
+ */
+async function currentCaller(tx: Tx, ctx: Context): Promise<Decider> {
+  if (!ctx.person) return deciderOf(ctx);
+  // Stops who locks the row to change it (`lockMember`), and not a sign-in, which notes its time in the row after it wrote to the event log.
+  const access = await accessIn(tx, ctx.organizationId, ctx.person.userId, sql`for key share of m`);
+  if (!access) throw new ApiError('insufficient_permission', 'You are not a member of this organization.');
+  return deciderOf({ ...ctx, person: { ...ctx.person, ...access } });
 }
 
 /** What a request for several approvals responds about one of them. */
@@ -213,7 +226,7 @@ function denialOf(reason: string | null): string {
 }
 
 /**
- * The decisions of those who may still decide. Someone who has left the organization or lost the role, or a key that was deleted or has
+ * The decisions of those who may still decide. Someone who has left the organization or lost the right, or a key that was deleted or has
  * expired, does not count any more.
  */
 async function ofCurrentApprovers(tx: Tx, ctx: Context, row: ApprovalRow): Promise<StoredDecision[]> {
@@ -221,9 +234,9 @@ async function ofCurrentApprovers(tx: Tx, ctx: Context, row: ApprovalRow): Promi
   if (decisions.length === 0) return decisions;
   const made = decisions.flatMap(({ deciders }) => deciders);
   const [people, keys] = await Promise.all([
-    tx.query<{ userId: string; role: Role }>(sql`
-      select user_id as "userId", role from members
-      where organization_id = ${ctx.organizationId} and user_id = any(${userIdsIn(made)}::uuid[])`),
+    tx.query<Access & { userId: string }>(sql`
+      select m.user_id as "userId", ${accessColumns('m')} from members m
+      where m.organization_id = ${ctx.organizationId} and m.user_id = any(${userIdsIn(made)}::uuid[])`),
     tx.query<StoredGrant & { keyId: string }>(sql`
       select key_id as "keyId", permission, scopes from api_keys
       where organization_id = ${ctx.organizationId} and key_id = any(${keyIdsIn(made)}::uuid[])
@@ -231,22 +244,22 @@ async function ofCurrentApprovers(tx: Tx, ctx: Context, row: ApprovalRow): Promi
         and (environments is null or ${row.environment} = any(environments))
         and (agents is null or ${row.agentId} = any(agents))`),
   ]);
-  const roles = new Map(people.map(({ userId, role }) => [userIdentity(userId), role]));
+  const members = new Map(people.map(({ userId, ...access }) => [userIdentity(userId), access]));
   const deciding = keys.filter((key) => scopesOf(grantOf(key)).has('approvals:decide'));
   const live = new Set(deciding.map(({ keyId }) => keyIdentity(keyId)));
   return decisions.filter(({ deciders }) => {
-    const decider = currentDecider(deciders, roles, live);
+    const decider = currentDecider(deciders, members, live);
     return decider !== undefined && mayDecide(by, decider, { ...row, decisions: [] }) === null;
   });
 }
 
 function currentDecider(
   identities: readonly string[],
-  roles: ReadonlyMap<string, Role>,
+  members: ReadonlyMap<string, Access>,
   keys: ReadonlySet<string>,
 ): Decider | undefined {
-  const role = roles.get(identities[0]!);
-  if (role) return personDecider(identities, role);
+  const access = members.get(identities[0]!);
+  if (access) return personDecider(identities, access);
   const key = identities.find((identity) => identity.startsWith('api_key:'));
   if (key === undefined || !keys.has(key)) return undefined;
   return { type: key === identities[0] ? 'key' : 'endUser', canDecide: true, identities };

@@ -1,16 +1,16 @@
 // The first argument of every domain function: who made the request, and for which organization.
-import type { EndUser, Event, Role, Scope, TokenScope } from '@signalbox/contract';
+import type { EndUser, Event, Scope, TokenScope } from '@signalbox/contract';
 import type { Db, Tx } from '../db/db.ts';
+import type { Access } from '../people/memberships/can-decide.ts';
 import type { Platform } from '../platform.ts';
 
 export type Actor = Event['actor'];
 
 /** A member of the organization, for one request. */
-export interface Person {
+export interface Person extends Access {
   readonly userId: string;
   readonly name: string;
   readonly email: string;
-  readonly role: Role;
 }
 
 /** What the session token of a request reaches. */

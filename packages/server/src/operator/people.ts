@@ -1,17 +1,18 @@
 // Commands with which the operator manages people on the host. The operator can admit anyone, as they also could with SQL.
-import { type Role, roles } from '@signalbox/contract';
+import { type CanDecide, type Role, roles } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Config } from '../config/config.ts';
 import type { Db } from '../db/db.ts';
 import { type EventSource, systemSource } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { systemClock } from '../lib/clock.ts';
-import { formatId } from '../lib/ids.ts';
+import { formatId, parseId } from '../lib/ids.ts';
 import { allOrganizations } from '../organizations/organizations.ts';
 import { readConsoleUrl } from '../people/console-url.ts';
 import { createSetupToken, insertInvitation, insertReset, linkOf } from '../people/invitations.ts';
 import { deleteMember, lockMember } from '../people/members.ts';
-import { lockOrganization } from '../people/memberships.ts';
+import { type Access, accessColumns, viewCanDecide } from '../people/memberships/can-decide.ts';
+import { lockOrganization } from '../people/memberships/memberships.ts';
 import { choose, linesOf, OperatorError, withInstallation } from './operator.ts';
 import { explainStart } from './start-error.ts';
 
@@ -20,6 +21,7 @@ export interface MemberOnHost {
   name: string;
   email: string;
   role: Role;
+  canDecide: CanDecide | null;
   lastSignedInAt: string | null;
 }
 
@@ -31,28 +33,32 @@ interface Wish {
 /** All members of an organization, ordered by email. Throws `OperatorError` or `StartError`, like all functions here. */
 export function listUsersOnHost(config: Config, wish: Wish): Promise<MemberOnHost[]> {
   return onHost(config, wish, async (db, { organizationId }) =>
-    (await membersOf(db, organizationId)).map(({ userId, lastSignedInAt, ...member }) => ({
-      userId: formatId('usr', userId),
-      ...member,
-      lastSignedInAt: lastSignedInAt?.toISOString() ?? null,
-    })),
+    (await membersOf(db, organizationId)).map(memberFromRow),
   );
 }
 
 /** An invitation link for a new person, valid once within 7 days. */
 export function inviteOnHost(
   config: Config,
-  wish: Wish & { role?: string | undefined; email?: string | undefined; name?: string | undefined },
+  wish: Wish & {
+    role?: string | undefined;
+    email?: string | undefined;
+    name?: string | undefined;
+    canDecide?: { agents?: string[]; environments?: string[] } | undefined;
+  },
 ): Promise<string> {
   const role = roles.find((one) => one === wish.role);
   if (!role) throw new OperatorError(`--role must be one of ${roles.join(', ')}`);
-  const { email, name } = wish;
+  const { email, name, canDecide } = wish;
   if (email !== undefined && !/^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(email))
     throw new OperatorError('--email must be an email address');
+  if (canDecide?.agents?.some((id) => parseId('agt', id) === undefined))
+    throw new OperatorError('--decides-agents must be ids of agents, agt_…');
   return onHost(config, wish, async (db, source) => {
     const { token } = await db.transaction((tx) =>
       insertInvitation(tx, source, systemClock.now(), {
         role,
+        ...(canDecide && { canDecide }),
         ...(email !== undefined && { email }),
         ...(name !== undefined && { name }),
       }),
@@ -77,14 +83,10 @@ export function removeUserOnHost(config: Config, wish: Wish & { user?: string | 
     await db.transaction(async (tx) => {
       await lockOrganization(tx, source.organizationId);
       // Read under the lock: the role may have changed since it was read above.
-      const { role } = await lockMember(tx, source.organizationId, member.userId);
-      await deleteMember(tx, source, systemClock.now(), member.userId, role);
+      const current = await lockMember(tx, source.organizationId, member.userId);
+      await deleteMember(tx, source, systemClock.now(), current);
     });
-    return {
-      ...member,
-      userId: formatId('usr', member.userId),
-      lastSignedInAt: member.lastSignedInAt?.toISOString() ?? null,
-    };
+    return memberFromRow(member);
   });
 }
 
@@ -111,19 +113,29 @@ async function onHost<T>(config: Config, wish: Wish, act: (db: Db, source: Event
   }
 }
 
-interface Row {
+interface Row extends Access {
   userId: string;
   name: string;
   email: string;
-  role: Role;
   lastSignedInAt: Date | null;
 }
 
 function membersOf(db: Db, organizationId: string): Promise<Row[]> {
   return db.query<Row>(sql`
-    select m.user_id as "userId", u.name, u.email, m.role, m.last_signed_in_at as "lastSignedInAt"
+    select m.user_id as "userId", u.name, u.email, ${accessColumns('m')}, m.last_signed_in_at as "lastSignedInAt"
     from members m join users u on u.id = m.user_id
     where m.organization_id = ${organizationId} order by u.email`);
+}
+
+function memberFromRow(row: Row): MemberOnHost {
+  return {
+    userId: formatId('usr', row.userId),
+    name: row.name,
+    email: row.email,
+    role: row.role,
+    canDecide: viewCanDecide(row),
+    lastSignedInAt: row.lastSignedInAt?.toISOString() ?? null,
+  };
 }
 
 /** By email or id. */

@@ -8,7 +8,8 @@ import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
 import { problemWithOrigin } from '../lib/origins.ts';
 import type { SignIn, Visitor } from '../people/identity.ts';
-import { addMember, membershipsOf } from '../people/memberships.ts';
+import { noLimits } from '../people/memberships/can-decide.ts';
+import { addMember, membershipsOf } from '../people/memberships/memberships.ts';
 import { actorOf, userResource, visitorSource } from '../people/records.ts';
 import type { Platform } from '../platform.ts';
 import { foundOrganization } from './organizations.ts';
@@ -104,7 +105,7 @@ export async function createOrganizationForPerson(
     }
     const by = { actor: actorOf(person), ...visitor };
     const { organizationId } = await foundOrganization(tx, by, now, name);
-    if ((await addMember(tx, organizationId, person.userId, 'owner', now)) === 'gone') {
+    if ((await addMember(tx, organizationId, person.userId, { role: 'owner', ...noLimits }, now)) === 'gone') {
       throw new ApiError('signed_out', 'Sign in first.');
     }
     const source = visitorSource(organizationId, actorOf(person), visitor);

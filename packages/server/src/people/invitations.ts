@@ -12,7 +12,16 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import type { Platform } from '../platform.ts';
 import { currentRole, lockMember, requireRank } from './members.ts';
-import { hasMembers, lockOrganization, membershipsOf } from './memberships.ts';
+import {
+  type Access,
+  accessColumns,
+  changedAccess,
+  noLimits,
+  storedRole,
+  viewCanDecide,
+  type WantedLimits,
+} from './memberships/can-decide.ts';
+import { hasMembers, lockOrganization, membershipsOf } from './memberships/memberships.ts';
 import { userResource } from './records.ts';
 
 const HOUR_MS = 3600_000;
@@ -21,9 +30,8 @@ const INVITATION_MS = 7 * 24 * HOUR_MS;
 const SETUP_MS = 24 * HOUR_MS;
 const RESET_MS = 24 * HOUR_MS;
 
-interface Row {
+interface Row extends Access {
   invitationId: string;
-  role: Role;
   email: string | null;
   name: string | null;
   invitedBy: Actor;
@@ -43,15 +51,15 @@ export async function listInvitations(
 ): Promise<Result<'listInvitations'>> {
   const request = pageRequest(`invitations:${ctx.organizationId}`, input);
   const rows = await ctx.db.query<Row>(sql`
-    select invitation_id as "invitationId", role, email, name, invited_by as "invitedBy", expires_at as "expiresAt",
-      created_at as "createdAt"
-    from invitations where organization_id = ${ctx.organizationId} and not is_setup and expires_at > ${ctx.clock.now()}
-      ${request.after === undefined ? empty : sql`and invitation_id < ${request.after}`}
-    order by invitation_id desc limit ${request.limit + 1}`);
+    select i.invitation_id as "invitationId", ${accessColumns('i')}, i.email, i.name, i.invited_by as "invitedBy",
+      i.expires_at as "expiresAt", i.created_at as "createdAt"
+    from invitations i where i.organization_id = ${ctx.organizationId} and not i.is_setup and i.expires_at > ${ctx.clock.now()}
+      ${request.after === undefined ? empty : sql`and i.invitation_id < ${request.after}`}
+    order by i.invitation_id desc limit ${request.limit + 1}`);
   return pageOf(request, rows, (row) => row.invitationId, invitationFromRow);
 }
 
-/** 403 unless an owner invites an owner. */
+/** 403 unless an owner invites an owner; 400 as `changedAccess`. */
 export async function createInvitation(
   ctx: Context,
   input: Input<'createInvitation'>,
@@ -64,19 +72,21 @@ export async function createInvitation(
   return { invitation: invitationFromRow(row), link: linkOf(ctx.publicUrl(), token) };
 }
 
-/** For a request, or for the operator on the host. 409 if the email is a member's. */
+/** For a request, or for the operator on the host. 409 if the email is a member's, 400 as `changedAccess`. */
 export async function insertInvitation(
   tx: Tx,
   source: EventSource,
   now: Date,
-  { role, email, name }: { role: Role; email?: string; name?: string },
+  { role, canDecide, email, name }: { role: Role; canDecide?: WantedLimits; email?: string; name?: string },
 ): Promise<Row & { token: string }> {
   if (email !== undefined) await requireNoMember(tx, source.organizationId, email.toLowerCase());
+  const access = await changedAccess(tx, source.organizationId, { role, ...noLimits }, { canDecide });
+  const limits = viewCanDecide(access);
   const invitationId = newUuid();
   const token = newSecret(source.organizationId, invitationId, 'sbi');
   const row: Row = {
+    ...access,
     invitationId,
-    role,
     email: email?.toLowerCase() ?? null,
     name: name ?? null,
     invitedBy: source.actor,
@@ -88,15 +98,19 @@ export async function insertInvitation(
     recordEvent(source, now, {
       type: 'user.invited',
       resource: { type: 'invitation', id: formatId('inv', invitationId) },
-      changes: { role: [null, role], ...(email !== undefined && { email: [null, email] }) },
+      changes: {
+        role: [null, role],
+        ...(limits && { canDecide: [null, limits] }),
+        ...(email !== undefined && { email: [null, email] }),
+      },
     }),
   );
   return { ...row, token };
 }
 
 async function requireNoMember(tx: Tx, organizationId: string, email: string): Promise<void> {
-  const [member] = await tx.query<{ name: string; role: Role }>(sql`
-    select u.name, m.role from members m join users u on u.id = m.user_id
+  const [member] = await tx.query<Access & { name: string }>(sql`
+    select u.name, ${accessColumns('m')} from members m join users u on u.id = m.user_id
     where m.organization_id = ${organizationId} and u.email = ${email}`);
   if (!member) return;
   throw new ApiError('conflict', `${member.name} is already a member, as ${member.role}. Change the role instead.`);
@@ -110,11 +124,11 @@ export async function deleteInvitation(
   await inTransaction(ctx, async (tx, ctx) => {
     await lockOrganization(tx, ctx.organizationId);
     const role = await currentRole(tx, ctx);
-    const [row] = await tx.query<{ role: Role }>(sql`
+    const [row] = await tx.query<Access>(sql`
       delete from invitations as i
       where i.organization_id = ${ctx.organizationId} and i.invitation_id = ${uuidOf('inv', input.invitationId)}
         and not i.is_setup
-      returning i.role`);
+      returning ${accessColumns('i')}`);
     if (!row) throw notFound('invitation');
     requireRank(role, row.role);
     await tx.query(
@@ -186,6 +200,7 @@ export async function createSetupToken(
     const row: Row = {
       invitationId,
       role: 'owner',
+      ...noLimits,
       email: null,
       name: null,
       invitedBy: systemActor,
@@ -236,9 +251,10 @@ export async function dropExpiredLinks(
 
 function insert(tx: Tx, organizationId: string, row: Row, token: string, isSetup: boolean): Promise<number> {
   return tx.execute(sql`
-    insert into invitations (organization_id, invitation_id, is_setup, role, email, name, invited_by, token_hash,
-      expires_at, created_at)
-    values (${organizationId}, ${row.invitationId}, ${isSetup}, ${row.role}, ${row.email}, ${row.name},
+    insert into invitations (organization_id, invitation_id, is_setup, role, decides_agents, decides_environments, email, name,
+      invited_by, token_hash, expires_at, created_at)
+    values (${organizationId}, ${row.invitationId}, ${isSetup}, ${storedRole(row)}, ${row.decidesAgents}, ${row.decidesEnvironments},
+      ${row.email}, ${row.name},
       ${JSON.stringify(row.invitedBy)}, ${hashSecret(token)}, ${row.expiresAt}, ${row.createdAt})`);
 }
 
@@ -246,6 +262,7 @@ function invitationFromRow(row: Row): Invitation {
   return {
     invitationId: formatId('inv', row.invitationId),
     role: row.role,
+    canDecide: viewCanDecide(row),
     email: row.email,
     name: row.name,
     invitedBy: row.invitedBy.name,

@@ -11,7 +11,8 @@ import { formatId, newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { hashPassword } from './hashing.ts';
 import type { SignIn, Visitor } from './identity.ts';
-import { addMember, hasMembers, lockOrganization, membershipsOf, roleIn } from './memberships.ts';
+import { type Access, accessColumns, viewCanDecide } from './memberships/can-decide.ts';
+import { accessIn, addMember, hasMembers, lockOrganization, membershipsOf } from './memberships/memberships.ts';
 import { requireGoodPassword } from './password.ts';
 import { actorOf, userResource, visitorSource } from './records.ts';
 
@@ -41,9 +42,8 @@ interface Parsed {
   hash: Buffer;
 }
 
-interface InvitationRow {
+interface InvitationRow extends Access {
   isSetup: boolean;
-  role: Role;
   email: string | null;
   name: string | null;
   expiresAt: Date;
@@ -150,22 +150,28 @@ async function join(
 ): Promise<void> {
   // Locks the organization first, as removing people and creating links do: in another order two transactions could deadlock.
   await lockOrganization(tx, organizationId);
-  const [used] = await tx.query<{ isSetup: boolean; role: Role }>(sql`
+  const [used] = await tx.query<Access & { isSetup: boolean }>(sql`
     delete from invitations as i
     where i.organization_id = ${organizationId} and i.invitation_id = ${id} and i.token_hash = ${hash}
       and i.expires_at > ${now}
-    returning i.is_setup as "isSetup", i.role`);
+    returning i.is_setup as "isSetup", ${accessColumns('i')}`);
   if (!used) throw invalid();
   const source = visitorSource(organizationId, actorOf(person), visitor);
   if (used.isSetup) await setUp(tx, now, source, organizationName!);
-  const result = await addMember(tx, organizationId, person.userId, used.role, now);
+  const result = await addMember(tx, organizationId, person.userId, used, now);
   if (result === 'already') throw new ApiError('conflict', 'You are already a member of this organization.');
   if (result === 'gone') throw new ApiError('signed_out', 'Sign in, and open the link again.');
+  const canDecide = viewCanDecide(used);
   await tx.query(
     recordEvent(source, now, {
       type: 'user.joined',
       resource: userResource(person.userId),
-      changes: { name: [null, person.name], email: [null, person.email], role: [null, used.role] },
+      changes: {
+        name: [null, person.name],
+        email: [null, person.email],
+        role: [null, used.role],
+        ...(canDecide && { canDecide: [null, canDecide] }),
+      },
     }),
   );
 }
@@ -205,7 +211,7 @@ async function acceptReset(
       where r.organization_id = ${organizationId} and r.password_reset_id = ${id} and r.token_hash = ${hash}
         and r.expires_at > ${now}
       returning r.user_id as "userId", r.made_by as "madeBy"`);
-    if (!used || (await roleIn(tx, organizationId, used.userId)) === undefined) throw invalid();
+    if (!used || (await accessIn(tx, organizationId, used.userId)) === undefined) throw invalid();
     // A concurrent sign-in with the old password is either seen below or sees the new password (identity.ts).
     await tx.query(sql`select 1 from users where id = ${used.userId} for update`);
     const memberships = await membershipsOf(tx, used.userId);
@@ -244,7 +250,7 @@ async function setPassword(tx: Tx, userId: string, hash: string, now: Date): Pro
 
 async function findInvitation(db: Db, { organizationId, id, hash }: Parsed, now: Date): Promise<InvitationRow> {
   const [row] = await db.query<InvitationRow>(sql`
-    select i.is_setup as "isSetup", i.role, i.email, i.name, i.expires_at as "expiresAt", i.token_hash as "tokenHash",
+    select i.is_setup as "isSetup", ${accessColumns('i')}, i.email, i.name, i.expires_at as "expiresAt", i.token_hash as "tokenHash",
       o.name as "organizationName"
     from invitations i join organizations o on o.organization_id = i.organization_id
     where i.organization_id = ${organizationId} and i.invitation_id = ${id} and i.expires_at > ${now}

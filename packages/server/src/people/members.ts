@@ -3,19 +3,19 @@
 import { type Input, type Member, type Result, type Role, roles } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
-import { type EventSource, recordEvent } from '../events/record.ts';
+import { changesBetween, type EventSource, recordEvent } from '../events/record.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
-import { countOwners, lockOrganization, membershipsOf } from './memberships.ts';
+import { type Access, accessColumns, changedAccess, storedRole, viewCanDecide } from './memberships/can-decide.ts';
+import { accessIn, countOwners, lockOrganization, membershipsOf } from './memberships/memberships.ts';
 import { userResource } from './records.ts';
 
-interface Row {
+interface Row extends Access {
   userId: string;
   name: string;
   email: string;
-  role: Role;
   joinedAt: Date;
   lastSignedInAt: Date | null;
 }
@@ -31,29 +31,39 @@ export async function listMembers(ctx: Context, input: Input<'listMembers'>): Pr
   return pageOf(request, rows, (row) => row.userId, memberFromRow);
 }
 
-/** Changes a role. 403 if only an owner may, 409 `last_owner`. The same role changes nothing. */
+/**
+ * Changes the role and what the member can decide. 403 if only an owner may, 409 `last_owner`, 400 as `changedAccess`. What is the same
+ * changes nothing.
+ */
 export async function updateMember(ctx: Context, input: Input<'updateMember'>): Promise<Result<'updateMember'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     await lockOrganization(tx, ctx.organizationId);
     const before = await lockMember(tx, ctx.organizationId, uuidOf('usr', input.userId));
-    if (before.role === input.role) return { member: memberFromRow(before) };
-    requireRank(await currentRole(tx, ctx), before.role, input.role);
-    if (before.role === 'owner') await requireAnotherOwner(tx, ctx.organizationId);
+    const after: Row = { ...before, ...(await changedAccess(tx, ctx.organizationId, before, input)) };
+    const [newRole, newLimits] = [changesOf(before, after, 'role'), changesOf(before, after, 'canDecide')];
+    if (!newRole && !newLimits) return { member: memberFromRow(before) };
+    requireRank(await currentRole(tx, ctx), before.role, after.role);
+    if (newRole && before.role === 'owner') await requireAnotherOwner(tx, ctx.organizationId);
     await tx.query(sql`
-      update members set role = ${input.role}
+      update members
+      set role = ${storedRole(after)}, decides_agents = ${after.decidesAgents},
+        decides_environments = ${after.decidesEnvironments}
       where organization_id = ${ctx.organizationId} and user_id = ${before.userId}`);
-    if (roles.indexOf(input.role) < roles.indexOf(before.role)) {
+    if (roles.indexOf(after.role) < roles.indexOf(before.role)) {
       await voidLinksOf(tx, ctx.organizationId, before.userId);
     }
-    await tx.query(
-      recordEvent(ctx, ctx.clock.now(), {
-        type: 'user.role_changed',
-        resource: userResource(before.userId),
-        changes: { role: [before.role, input.role] },
-      }),
-    );
-    return { member: memberFromRow({ ...before, role: input.role }) };
+    const now = ctx.clock.now();
+    const resource = userResource(before.userId);
+    if (newRole) await tx.query(recordEvent(ctx, now, { type: 'user.role_changed', resource, changes: newRole }));
+    if (newLimits) {
+      await tx.query(recordEvent(ctx, now, { type: 'user.can_decide_changed', resource, changes: newLimits }));
+    }
+    return { member: memberFromRow(after) };
   });
+}
+
+function changesOf(before: Row, after: Row, field: 'role' | 'canDecide') {
+  return changesBetween<Member>(memberFromRow(before), memberFromRow(after), [field]);
 }
 
 /** Removes a person at once, on every node. 403 if only an owner may, 409 `last_owner`. */
@@ -61,21 +71,26 @@ export async function removeMember(ctx: Context, input: Input<'removeMember'>): 
   const userId = uuidOf('usr', input.userId);
   await inTransaction(ctx, async (tx, ctx) => {
     await lockOrganization(tx, ctx.organizationId);
-    const { role } = await lockMember(tx, ctx.organizationId, userId);
-    requireRank(await currentRole(tx, ctx), role);
-    await deleteMember(tx, ctx, ctx.clock.now(), userId, role);
+    const member = await lockMember(tx, ctx.organizationId, userId);
+    requireRank(await currentRole(tx, ctx), member.role);
+    await deleteMember(tx, ctx, ctx.clock.now(), member);
   });
   return { userId: input.userId, deleted: true };
 }
 
 /** For a request, or for the operator on the host; the caller has locked the organization. Throws 409 `last_owner`. */
-export async function deleteMember(tx: Tx, source: EventSource, now: Date, userId: string, role: Role): Promise<void> {
+export async function deleteMember(
+  tx: Tx,
+  source: EventSource,
+  now: Date,
+  { userId, name, email, ...access }: Row,
+): Promise<void> {
   const { organizationId } = source;
+  const { role } = access;
+  const canDecide = viewCanDecide(access);
   if (role === 'owner') await requireAnotherOwner(tx, organizationId);
   // Locked before checking whether the person has another organization: joining one locks it too.
-  const [user] = await tx.query<{ name: string; email: string }>(
-    sql`select name, email from users where id = ${userId} for update`,
-  );
+  await tx.query(sql`select 1 from users where id = ${userId} for update`);
   await tx.query(sql`delete from members where organization_id = ${organizationId} and user_id = ${userId}`);
   await tx.query(sql`delete from password_resets where organization_id = ${organizationId} and user_id = ${userId}`);
   await voidLinksOf(tx, organizationId, userId);
@@ -83,7 +98,12 @@ export async function deleteMember(tx: Tx, source: EventSource, now: Date, userI
     recordEvent(source, now, {
       type: 'user.removed',
       resource: userResource(userId),
-      changes: { name: [user?.name, null], email: [user?.email, null], role: [role, null] },
+      changes: {
+        name: [name, null],
+        email: [email, null],
+        role: [role, null],
+        ...(canDecide && { canDecide: [canDecide, null] }),
+      },
     }),
   );
   if ((await membershipsOf(tx, userId)).length === 0) await tx.query(sql`delete from users where id = ${userId}`);
@@ -117,12 +137,11 @@ export function requireRank(actor: Role, ...others: Role[]): void {
  * neither act by the old one nor leave a link behind.
  */
 export async function currentRole(tx: Tx, ctx: Context): Promise<Role> {
-  const [row] = await tx.query<{ role: Role }>(sql`
-    select role from members where organization_id = ${ctx.organizationId} and user_id = ${ctx.callerId}`);
-  if (!row || roles.indexOf(row.role) < roles.indexOf('admin')) {
+  const access = await accessIn(tx, ctx.organizationId, ctx.callerId!);
+  if (!access || roles.indexOf(access.role) < roles.indexOf('admin')) {
     throw new ApiError('insufficient_permission', 'Your role has just been changed.');
   }
-  return row.role;
+  return access.role;
 }
 
 async function requireAnotherOwner(tx: Tx, organizationId: string): Promise<void> {
@@ -131,7 +150,7 @@ async function requireAnotherOwner(tx: Tx, organizationId: string): Promise<void
 }
 
 function columns(): Sql {
-  return sql`m.user_id as "userId", u.name, u.email, m.role, m.joined_at as "joinedAt",
+  return sql`m.user_id as "userId", u.name, u.email, ${accessColumns('m')}, m.joined_at as "joinedAt",
     m.last_signed_in_at as "lastSignedInAt"`;
 }
 
@@ -141,6 +160,7 @@ function memberFromRow(row: Row): Member {
     name: row.name,
     email: row.email,
     role: row.role,
+    canDecide: viewCanDecide(row),
     joinedAt: row.joinedAt.toISOString(),
     lastSignedInAt: row.lastSignedInAt?.toISOString() ?? null,
   };

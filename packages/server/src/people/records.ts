@@ -8,7 +8,7 @@ import type { Actor } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import type { Visitor } from './identity.ts';
-import { organizationIdsOf } from './memberships.ts';
+import { organizationIdsOf } from './memberships/memberships.ts';
 
 type PersonalDraft = Pick<EventDraft, 'outcome'> & { type: Extract<EventType, `user.${string}`> };
 

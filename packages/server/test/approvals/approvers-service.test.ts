@@ -1,4 +1,5 @@
 // Who may decide, over HTTP: every kind of caller, against every kind of approvers. What an approval says to a caller is what happens.
+import type { CreateInvitation } from '@signalbox/client';
 import type { Approvers } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { join, setUp } from '../support/people.ts';
@@ -20,6 +21,9 @@ const rules: Record<string, Approvers> = {
 const may: Record<string, string[]> = {
   viewer: [],
   approver: ['default', 'people', 'approvers', 'not_requester', 'people_and_end_user'],
+  approver_here: ['default', 'people', 'approvers', 'not_requester', 'people_and_end_user'],
+  approver_elsewhere: [],
+  member_of_another_agent: [],
   member: ['default', 'people', 'not_requester', 'people_and_end_user'],
   owner: ['default', 'people', 'owners', 'not_requester', 'people_and_end_user'],
   requester: ['default', 'keys'],
@@ -65,6 +69,16 @@ beforeAll(async () => {
     model: { provider: 'scripted', model: 'x', settings: { script } },
     tools,
   });
+  const another = await client.agents.create({ name: 'Another', model: 'scripted/x' });
+  const limited: [name: string, invitation: CreateInvitation][] = [
+    ['approver_here', { role: 'approver', canDecide: { agents: [agentId], environments: ['production', 'staging'] } }],
+    ['approver_elsewhere', { role: 'approver', canDecide: { agents: [agentId], environments: ['staging'] } }],
+    ['member_of_another_agent', { role: 'member', canDecide: { agents: [another.agentId] } }],
+  ];
+  for (const [name, { role, canDecide }] of limited) {
+    const browser = await join(owner, service, name, role, canDecide);
+    callers[name] = (method, path, body) => browser.api(method, path, body);
+  }
   const opened = service.clientWith(requester.secret!);
   const session = await opened.sessions.open({
     agentId,

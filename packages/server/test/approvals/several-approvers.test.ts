@@ -10,6 +10,7 @@ import { listEvents } from '../../src/events/events.ts';
 import { deleteKey, rotateKey, updateKey } from '../../src/keys/keys.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { formatId, uuidOf } from '../../src/lib/ids.ts';
+import { updateMember } from '../../src/people/members.ts';
 import { runDue } from '../../src/schedules/run.ts';
 import { createSchedule, getSchedule, updateSchedule } from '../../src/schedules/schedules.ts';
 import { cancelSession, interruptSession } from '../../src/sessions/end-session.ts';
@@ -458,6 +459,13 @@ describe('requesters', () => {
 });
 
 describe('approvers who lose their right', () => {
+  const limit = async (canDecide: NonNullable<Input<'updateMember'>['canDecide']>) => {
+    await world.platform.db.execute(sql`
+      insert into users (id, name, email, email_verified, created_at, updated_at)
+      values (${ann!.callerId}, 'ann', 'ann@example.com', false, now(), now())`);
+    await updateMember(bob!, { userId: formatId('usr', ann!.callerId!), role: 'approver', canDecide });
+  };
+
   test.each([
     [
       'leaves the organization',
@@ -472,6 +480,8 @@ describe('approvers who lose their right', () => {
         update members set role = 'viewer'
         where organization_id = ${world.organizationId} and user_id = ${ann!.callerId}`),
     ],
+    ['may decide no more in this environment', () => limit({ environments: ['staging'] })],
+    ['may decide no more for this agent', async () => limit({ agents: [await world.agent([])] })],
   ])('the approval of a person who %s does not count any more', async (_, lose) => {
     await work([3]);
     const { sessionId, ids } = await waiting(await world.agent([two]));

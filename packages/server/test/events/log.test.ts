@@ -173,7 +173,7 @@ const recorded: Record<string, EventType[] | string> = {
   runSchedule: ['schedule.opened'],
   setBudget: ['budget.created', 'budget.updated'],
   deleteBudget: ['budget.deleted'],
-  updateMember: ['user.role_changed'],
+  updateMember: ['user.role_changed', 'user.can_decide_changed'],
   removeMember: ['user.removed'],
   resetPassword: ['user.password_reset_requested'],
   createInvitation: ['user.invited'],

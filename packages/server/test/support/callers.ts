@@ -4,19 +4,27 @@ import sql from 'sql-template-tag';
 import { createKey } from '../../src/keys/keys.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { type DecidingLimits, noLimits, storedRole } from '../../src/people/memberships/can-decide.ts';
 
 /** A member of the organization. `on`: a context on the node that the requests go to. */
-export async function asPerson(on: PoolContext, name: string, role: Role): Promise<PoolContext> {
+export async function asPerson(
+  on: PoolContext,
+  name: string,
+  role: Role,
+  limits: DecidingLimits = noLimits,
+): Promise<PoolContext> {
   const userId = newUuid();
+  const access = { role, ...limits };
   await on.db.execute(sql`
-    insert into members (organization_id, user_id, role, joined_at)
-    values (${on.organizationId}, ${userId}, ${role}, ${on.clock.now()})`);
+    insert into members (organization_id, user_id, role, decides_agents, decides_environments, joined_at)
+    values (${on.organizationId}, ${userId}, ${storedRole(access)}, ${limits.decidesAgents}, ${limits.decidesEnvironments},
+      ${on.clock.now()})`);
   return {
     ...on,
     actor: { type: 'user', id: formatId('usr', userId), name },
     callerId: userId,
     keyId: null,
-    person: { userId, name, email: `${name}@example.com`, role },
+    person: { userId, name, email: `${name}@example.com`, ...access },
     scopes: scopesOfRole[role],
   };
 }

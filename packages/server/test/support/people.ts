@@ -1,4 +1,5 @@
 // The members of a test's organization: the owner and those they invite.
+import type { CreateInvitation } from '@signalbox/client';
 import { expect } from 'vitest';
 import { type Browser, openBrowser, tokenOf } from './browser.ts';
 import type { TestService } from './service.ts';
@@ -15,8 +16,14 @@ export async function setUp(service: TestService): Promise<Browser> {
 }
 
 /** A new member of `by`'s first organization. */
-export async function join(by: Browser, service: TestService, name: string, role = 'member'): Promise<Browser> {
-  const { link } = (await by.api('POST', '/invitations', { role })).json;
+export async function join(
+  by: Browser,
+  service: TestService,
+  name: string,
+  role = 'member',
+  canDecide?: CreateInvitation['canDecide'],
+): Promise<Browser> {
+  const { link } = (await by.api('POST', '/invitations', { role, ...(canDecide && { canDecide }) })).json;
   const browser = openBrowser(service);
   const email = `${name.toLowerCase()}@example.com`;
   const accepted = await browser.post('/links/accept', { token: tokenOf(link), name, email, password });

@@ -9,7 +9,7 @@ import { ApiError, invalidField } from '../../lib/api-error.ts';
 import type { Context, PoolContext } from '../../lib/context.ts';
 import { formatId, parseId } from '../../lib/ids.ts';
 import type { Identity } from '../../people/identity.ts';
-import { roleIn } from '../../people/memberships.ts';
+import { accessIn } from '../../people/memberships/memberships.ts';
 import { actorOf } from '../../people/records.ts';
 import type { Platform } from '../../platform.ts';
 import { allowOrigin } from './cors.ts';
@@ -112,8 +112,8 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
     if (!signIn) throw new ApiError('signed_out', 'You are no longer signed in. Sign in again.');
     const organizationId = organizationOf(headers);
     const { userId, name, email } = signIn;
-    const role = await roleIn(platform.db, organizationId, userId);
-    if (!role) throw new ApiError('insufficient_permission', 'You are not a member of this organization.');
+    const access = await accessIn(platform.db, organizationId, userId);
+    if (!access) throw new ApiError('insufficient_permission', 'You are not a member of this organization.');
     const ctx: PoolContext = {
       ...platform,
       db: platform.db.of(organizationId),
@@ -121,8 +121,8 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       actor: actorOf(signIn),
       callerId: userId,
       keyId: null,
-      person: { userId, name, email, role },
-      scopes: scopesOfRole[role],
+      person: { userId, name, email, ...access },
+      scopes: scopesOfRole[access.role],
       requestId,
       ipAddress,
       userAgent: userAgentOf(headers),

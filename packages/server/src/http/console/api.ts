@@ -10,7 +10,7 @@ import { formatId } from '../../lib/ids.ts';
 import { createOrganizationForPerson } from '../../organizations/manage.ts';
 import { PROVIDER_ID, type SignIn, type Visitor } from '../../people/identity.ts';
 import { acceptLink, readLink } from '../../people/links.ts';
-import { membershipsOf } from '../../people/memberships.ts';
+import { membershipsOf } from '../../people/memberships/memberships.ts';
 import { requireGoodPassword } from '../../people/password.ts';
 import { createSignInFailureRecorder, recordOfPerson } from '../../people/records.ts';
 import { disconnectProvider, endSignIn, endSignIns, signInMethods, signInsOf } from '../../people/sign-ins.ts';

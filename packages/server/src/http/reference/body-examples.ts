@@ -93,7 +93,7 @@ export const bodyExamples = {
     decision: 'denied',
     reason: 'The campaign is over.',
   },
-  updateMember: { role: 'admin' },
+  updateMember: { role: 'approver', canDecide: { environments: ['production'] } },
   createInvitation: { role: 'member', email: 'mara@example.com', name: 'Mara' },
   setOrganization: { allowedOrigins: ['https://app.example.com', 'http://localhost:5173'] },
   updateOrganization: { name: 'Acme' },

@@ -249,11 +249,12 @@ const budget: OrganizationBudget = {
 };
 
 const user: User = { userId: id('usr'), name: 'Mara Lindgren', email: 'mara@example.com' };
-const member: Member = { ...user, role: 'member', joinedAt: at('08:05:00.000'), lastSignedInAt: at('09:12:00.000') };
+const access = { role: 'member', canDecide: null } as const;
+const member: Member = { ...user, ...access, joinedAt: at('08:05:00.000'), lastSignedInAt: at('09:12:00.000') };
 
 const invitation: Invitation = {
   invitationId: id('inv'),
-  role: 'member',
+  ...access,
   email: 'mara@example.com',
   name: 'Mara',
   invitedBy: 'Ida Berg',

@@ -1,19 +1,18 @@
-// The organizations of a person, and their role in each.
-import type { Role } from '@signalbox/contract';
-import sql from 'sql-template-tag';
-import type { Queryable, Tx } from '../db/db.ts';
+// The organizations of a person, and what they can do in each.
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { Queryable, Tx } from '../../db/db.ts';
+import { type Access, accessColumns, storedRole } from './can-decide.ts';
 
-export interface Membership {
+export interface Membership extends Access {
   organizationId: string;
   /** The organization's name. */
   name: string;
-  role: Role;
 }
 
 /** Every organization of a person, oldest first: the only look-up that starts from a person. */
 export function membershipsOf(db: Queryable, userId: string): Promise<Membership[]> {
   return db.query<Membership>(sql`
-    select m.organization_id as "organizationId", o.name, m.role
+    select m.organization_id as "organizationId", o.name, ${accessColumns('m')}
     from members m join organizations o on o.organization_id = m.organization_id
     where m.user_id = ${userId} order by m.organization_id`);
 }
@@ -22,11 +21,17 @@ export async function organizationIdsOf(db: Queryable, userId: string): Promise<
   return (await membershipsOf(db, userId)).map(({ organizationId }) => organizationId);
 }
 
-/** The role of a person in an organization; undefined if they are not a member. */
-export async function roleIn(db: Queryable, organizationId: string, userId: string): Promise<Role | undefined> {
-  const [row] = await db.query<{ role: Role }>(sql`
-    select role from members where organization_id = ${organizationId} and user_id = ${userId}`);
-  return row?.role;
+/** What a person can do in an organization; undefined if they are not a member. */
+export async function accessIn(
+  db: Queryable,
+  organizationId: string,
+  userId: string,
+  lock: Sql = empty,
+): Promise<Access | undefined> {
+  const [row] = await db.query<Access>(sql`
+    select ${accessColumns('m')} from members m
+    where m.organization_id = ${organizationId} and m.user_id = ${userId} ${lock}`);
+  return row;
 }
 
 /**
@@ -37,14 +42,14 @@ export async function addMember(
   tx: Tx,
   organizationId: string,
   userId: string,
-  role: Role,
+  access: Access,
   now: Date,
 ): Promise<'added' | 'already' | 'gone'> {
   const [held] = await tx.query(sql`select 1 from users where id = ${userId} for share`);
   if (!held) return 'gone';
   const added = await tx.execute(sql`
-    insert into members (organization_id, user_id, role, joined_at)
-    values (${organizationId}, ${userId}, ${role}, ${now}) on conflict (organization_id, user_id) do nothing`);
+    insert into members (organization_id, user_id, role, decides_agents, decides_environments, joined_at)
+    values (${organizationId}, ${userId}, ${storedRole(access)}, ${access.decidesAgents}, ${access.decidesEnvironments}, ${now}) on conflict (organization_id, user_id) do nothing`);
   return added > 0 ? 'added' : 'already';
 }
 
