@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type DescribedModel, factRows, inputMediaOf, modelFacts, whyNotSupported } from './model-facts.ts';
+import { countFiles, type DescribedModel, factRows, inputMediaOf, modelFacts, whyNotSupported } from './model-facts.ts';
 import { ownProviders } from './providers.ts';
 
 describe('facts about models', () => {
@@ -108,6 +108,40 @@ describe('facts about models', () => {
       true,
       false,
     ]);
+  });
+
+  test.each([
+    ['mistral.pixtral-large-2502-v1:0', 4.25],
+    ['us.anthropic.claude-3-5-sonnet-20241022-v2:0', 4.25],
+    ['arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.mistral.pixtral-large-2502-v1:0', 4.25],
+    ['us.anthropic.claude-sonnet-4-5-20250929-v1:0', 20],
+    ['anthropic.claude-opus-5-v1:0', 20],
+    ['eu.amazon.nova-pro-v1:0', 20],
+    ['arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2', 20],
+  ])('a PDF file for %s at Bedrock has at most %d MiB', (model, most) => {
+    const config = { provider: 'bedrock', model, input: ['pdf'] } as const;
+    const whyOf = (bytes: number) => whyNotSupported(config, { mediaType: 'application/pdf', bytes });
+    expect(whyOf(most * 1024 * 1024)).toBeUndefined();
+    expect(whyOf(most * 1024 * 1024 + 1)).toBe(`the model bedrock/${model} takes PDF files of at most ${most} MiB`);
+  });
+
+  test('a request to Bedrock has 5 PDF files, and 20 images and PDF files together; others are not counted', () => {
+    const whyOf = (provider: 'bedrock' | 'anthropic', ...types: string[]) => {
+      const count = countFiles(provider);
+      return types.map((type) => count(type)).findLast((why) => why !== undefined);
+    };
+    const pdfs = Array<string>(5).fill('application/pdf');
+    const images = Array<string>(20).fill('image/png');
+    const texts = Array<string>(40).fill('text/plain');
+    expect(whyOf('bedrock', ...pdfs, ...images.slice(5), ...texts)).toBeUndefined();
+    expect(whyOf('bedrock', ...pdfs, 'application/pdf; x=1')).toBe('5 PDF files');
+    expect(whyOf('bedrock', ...images, 'image/webp')).toBe('20 images and PDF files');
+    expect(whyOf('bedrock', ...images, 'application/pdf')).toBe('20 images and PDF files');
+    expect(whyOf('anthropic', ...pdfs, ...pdfs, ...images, ...images)).toBeUndefined();
+    // One that is refused does not count.
+    const count = countFiles('bedrock');
+    for (const type of [...pdfs, ...pdfs, ...images.slice(5)]) count(type);
+    expect(count('image/png')).toBe('20 images and PDF files');
   });
 
   test('a file that is too large for the provider is refused, with the limit', () => {

@@ -152,14 +152,18 @@ interface FormatFacts {
   maxBytes: number;
   /** The limit of one image. */
   maxImageBytes?: number;
+  /** The limit of one PDF file for this model, if it has one besides that of all files. */
+  maxPdfBytes?: (model: string) => number | undefined;
   imageSides?: ImageSides;
+  /** The most files of some kinds, together, in a request. */
+  maxFiles?: readonly (readonly [most: number, kinds: readonly InputMedia[]])[];
 }
 
 /** The longest side of an image, in pixels. A request with larger ones is refused as a whole. */
 export interface ImageSides {
   readonly maxPixels: number;
   /** With more images than `images` in a request, none of them may have a longer side than `maxPixels`. */
-  readonly crowded: { readonly images: number; readonly maxPixels: number };
+  readonly crowded?: { readonly images: number; readonly maxPixels: number };
 }
 
 const openaiFormat = { carries: /^(image\/(png|jpeg|gif|webp)|application\/pdf)$/, maxBytes: 32 * MIB };
@@ -169,6 +173,10 @@ const googleFormat = {
   carries: /^(image\/(png|jpeg|webp|heic|heif)|application\/pdf|audio\/.+)$/,
   maxBytes: 14 * MIB,
 };
+
+/** Claude from version 4, Nova, and ARNs that do not say which model it is. Their PDF files are limited by the request only. */
+const BEDROCK_LARGE_PDF =
+  /anthropic\.claude-(?![23]|instant|v\d)|amazon\.nova|^arn:[\w-]+:bedrock:[\w-]*:\d+:(?!inference-profile\/)/;
 
 /** What the requests of each provider can carry. A script and a program of your own have no requests: they get every file. */
 const formats: Partial<Record<ProviderName, FormatFacts>> = {
@@ -182,12 +190,17 @@ const formats: Partial<Record<ProviderName, FormatFacts>> = {
     imageSides: { maxPixels: 8000, crowded: { images: 20, maxPixels: 2000 } },
   },
   google: googleFormat,
-  // An image has at most 3.75 MB; a request has 5 documents of 4.5 MB.
+  // An image has at most 3.75 MB, a document 4.5 MB. Images and documents are counted together by Claude.
   bedrock: {
     carries: openaiFormat.carries,
     maxBytes: 20 * MIB,
     maxImageBytes: 3.5 * MIB,
-    imageSides: { maxPixels: 8000, crowded: { images: 20, maxPixels: 8000 } },
+    maxPdfBytes: (model) => (BEDROCK_LARGE_PDF.test(model) ? undefined : 4.25 * MIB),
+    imageSides: { maxPixels: 8000 },
+    maxFiles: [
+      [5, ['pdf']],
+      [20, ['image', 'pdf']],
+    ],
   },
   vertex: googleFormat,
   'openai-compatible': {
@@ -220,9 +233,28 @@ export function whyNotSupported(
   if (modelFacts(model).input?.includes(media) === false) return `${name} takes no ${plural[media]}`;
   const type = essenceOf(mediaType).replace('audio/x-wav', 'audio/wav').replace('audio/mp3', 'audio/mpeg');
   if (format?.carries.test(type) === false) return `${name} takes no ${plural[media]} of the type ${type}`;
-  const maxBytes = (media === 'image' ? format?.maxImageBytes : undefined) ?? format?.maxBytes;
+  const own = { image: format?.maxImageBytes, pdf: format?.maxPdfBytes?.(model.model ?? ''), audio: undefined }[media];
+  const maxBytes = own ?? format?.maxBytes;
   if (maxBytes === undefined || bytes <= maxBytes) return undefined;
   return `${name} takes ${plural[media]} of at most ${maxBytes / MIB} MiB`;
+}
+
+/**
+ * Counts the files of a request to the provider. The result is called with the type of each, and returns undefined if the request can have
+ * it as well, or the limit that it would exceed, for people: "5 PDF files".
+ */
+export function countFiles(provider: ProviderName): (mediaType: string) => string | undefined {
+  const counted: (InputMedia | 'text' | null)[] = [];
+  return (mediaType) => {
+    const media = inputMediaOf(mediaType);
+    const limits = (formats[provider]?.maxFiles ?? []).filter(([, kinds]) => kinds.some((kind) => kind === media));
+    const reached = limits.find(
+      ([most, kinds]) => counted.filter((one) => kinds.some((kind) => kind === one)).length >= most,
+    );
+    if (reached) return `${reached[0]} ${reached[1].map((kind) => plural[kind]).join(' and ')}`;
+    counted.push(media);
+    return undefined;
+  };
 }
 
 const plural: Record<InputMedia, string> = { image: 'images', pdf: 'PDF files', audio: 'audio' };

@@ -66,6 +66,14 @@ test('a well-known model is refused what it does not take, with what it takes', 
   await expect(open(claude, large.fileId)).rejects.toMatchObject(
     refusal('input[1]', 'anthropic/claude-sonnet-4-5 takes images of at most 3.75 MiB'),
   );
+  const baseUrl = 'https://bedrock-runtime.eu-central-1.amazonaws.com';
+  const nova = { provider: 'bedrock', model: 'eu.amazon.nova-pro-v1:0', baseUrl };
+  const orders = await Promise.all(Array.from({ length: 5 }, () => upload(service, pdf)));
+  const six = [order, ...orders].map(({ fileId }) => fileId);
+  // A file that is named twice is one.
+  await expect(open(nova, six[0]!, ...six)).rejects.toMatchObject(
+    refusal('input[7]', 'bedrock/eu.amazon.nova-pro-v1:0 takes at most 5 PDF files at once'),
+  );
 });
 
 test('a model that takes the file, or is unknown, gets the message', async () => {

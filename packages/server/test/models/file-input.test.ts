@@ -16,6 +16,7 @@ import { chatCompletions } from '../support/openai-server.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 import { type ProviderServer, raw, refuse, startProviderServer, type Wire } from '../support/provider-server.ts';
 import { responses } from '../support/responses-wire.ts';
+import { startStrictServer } from '../support/server-rules/strict-server.ts';
 
 interface Format {
   provider: Model['provider'];
@@ -397,6 +398,56 @@ describe('Anthropic, which refuses a request with an image that is too large', (
     const [large] = await storeAll([2001, 10]);
     expect(await shownOf([...small.slice(0, 19), large!])).not.toContain(false);
     expect(await shownOf([...small, large!])).toEqual([false, false, ...Array(20).fill(true)]);
+  });
+});
+
+describe('Bedrock, which refuses a request with too many files', () => {
+  const photos = (n: number) => Promise.all(Array.from({ length: n }, (_, at) => store(png, `${at}.png`)));
+  const orders = (n: number) => Promise.all(Array.from({ length: n }, () => store(pdf, 'order.pdf')));
+  /** Whether each is shown. */
+  const shownOf = async (files: FilePart[], transcript?: ModelEntry[]): Promise<boolean[]> => {
+    const strict = await startStrictServer('bedrock');
+    server = strict;
+    const tools = [{ name: 'look', description: 'Looks.', inputSchema: { type: 'object' } }];
+    const call = { ...callOf(strict.model, files), tools, ...(transcript && { transcript }) };
+    for await (const _ of createModels(base.platform)(call, new AbortController().signal));
+    expect(strict.refusals).toEqual([]);
+    const sent = JSON.stringify(server.requests.at(-1)!.body);
+    return files.map(({ fileId }) => !new RegExp(`${fileId}:[^[\\]]*; not shown`).test(sent));
+  };
+
+  test('gets the newest 5 PDF files of all messages, under names of their own', async () => {
+    const files = await orders(7);
+    const transcript = files.flatMap((file): ModelEntry[] => [
+      { role: 'user', content: [file] },
+      { role: 'assistant', content: [{ type: 'text', text: 'I see.' }] },
+    ]);
+    expect(await shownOf(files, transcript.slice(0, -1))).toEqual([false, false, true, true, true, true, true]);
+  });
+
+  test('gets the newest 20 images, or images and PDF files, and a PDF file that is older than an image without a place', async () => {
+    expect(await shownOf(await photos(21))).toEqual([false, ...Array(20).fill(true)]);
+    expect(await shownOf([...(await orders(2)), ...(await photos(19))])).toEqual([false, ...Array(20).fill(true)]);
+    expect(await shownOf([...(await photos(1)), ...(await orders(6)), ...(await photos(14))])).toEqual([
+      ...[true, false],
+      ...Array(19).fill(true),
+    ]);
+  });
+
+  test('gets PDF files of one name that tools returned', async () => {
+    const [one, two] = await orders(2);
+    const call = (toolCallId: string) => ({ type: 'tool_call' as const, toolCallId, tool: 'look', input: {} });
+    const result = (toolCallId: string, file: FilePart) =>
+      ({ type: 'tool_result', toolCallId, output: file }) as unknown as ModelEntry['content'][number];
+    const ids = ['call_01k2j8z5w3e9r7t1y6v4q0m8n2', 'call_01k2j8z5w3e9r7t1y6v4q0m8n3'] as const;
+    const transcript: ModelEntry[] = [
+      { role: 'user', content: [{ type: 'text', text: 'Hello' }] },
+      { role: 'assistant', content: ids.map(call) },
+      { role: 'tool', content: [result(ids[0], one!), result(ids[1], two!)] },
+    ];
+    expect(await shownOf([one!, two!], transcript)).toEqual([true, true]);
+    const sent = JSON.stringify(server.requests.at(-1)!.body);
+    expect(sent.match(/"document":\{/g)).toHaveLength(2);
   });
 });
 

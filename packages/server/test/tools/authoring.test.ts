@@ -164,7 +164,7 @@ describe('the models of a provider', () => {
     expect([models.length, problem, received.length]).toEqual([1, null, 0]);
   });
 
-  test('a cloud whose servers have no list says so, and its key is sent to no other', async () => {
+  test('a cloud that lists its models elsewhere says so, and a key for its server of models is not sent there', async () => {
     const [host, name] = ['bedrock-runtime.us-east-1.amazonaws.com', 'AWS_BEARER_TOKEN_BEDROCK'];
     await client.environments.secrets.set(env, name, { value: 'a-key', allowedHosts: [host] });
     const list = await client.agents.models(env, { provider: 'bedrock', baseUrl: `https://${host}` });

@@ -22,7 +22,7 @@ function leftOut({ maxPixels, crowded }: ImageSides, images: readonly RequestIma
   const why = `its model takes images of at most ${maxPixels} pixels on a side`;
   const tooLarge = measured.filter(({ pixels }) => pixels > maxPixels).map(({ fileId }) => [fileId, why] as const);
   const fitting = measured.filter(({ pixels }) => pixels <= maxPixels);
-  if (!fitting.some(({ pixels }) => pixels > crowded.maxPixels)) return new Map(tooLarge);
+  if (!crowded || !fitting.some(({ pixels }) => pixels > crowded.maxPixels)) return new Map(tooLarge);
   const whyOlder = `only the newest ${crowded.images} images are shown, because one has over ${crowded.maxPixels} pixels on a side`;
   const older = fitting.slice(crowded.images).map(({ fileId }) => [fileId, whyOlder] as const);
   return new Map([...tooLarge, ...older]);

@@ -6,7 +6,7 @@
 // A file that the model does not get is described instead: one that it does not take, that was deleted or left out, or that no longer fits. A
 // conversation therefore never fails because of a file that it has.
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
-import { type FilePart, inputMediaOf, maxRequestFileBytes, whyNotSupported } from '@signalbox/contract';
+import { countFiles, type FilePart, inputMediaOf, maxRequestFileBytes, whyNotSupported } from '@signalbox/contract';
 import { type OpenFile, openUsedFiles } from '../../files/content.ts';
 import { offsetOfPdf, textDecoderOf } from '../../files/media-type.ts';
 import { uuidOf } from '../../lib/ids.ts';
@@ -114,6 +114,7 @@ function chooseFiles({ transcript, config, withoutFiles = [], refusedFiles = [] 
   const notes = new Map<string, string>();
   const wanted = new Map<string, FilePart>();
   const maxBytes = maxRequestFileBytes(config.provider);
+  const count = countFiles(config.provider);
   let bytes = 0;
   let isFull = false;
   for (const file of transcript.toReversed().flatMap(({ content }) => content.toReversed().flatMap(filesOf))) {
@@ -125,6 +126,11 @@ function chooseFiles({ transcript, config, withoutFiles = [], refusedFiles = [] 
         : whyNotSupported(config, file);
     if (why !== undefined) {
       notes.set(file.fileId, why);
+      continue;
+    }
+    const most = isFull ? undefined : count(file.mediaType);
+    if (most !== undefined) {
+      notes.set(file.fileId, `only the newest ${most} are shown`);
       continue;
     }
     // None that is older than one that does not fit: which ones the model gets should not depend on their sizes.

@@ -1,5 +1,6 @@
 // What the servers of models refuse in the messages of a request, and how they say it: the rules that their makers document or that
 // their code and templates contain. A mock that accepts everything proves nothing about them.
+import { converseFilesRefusal } from './converse-files.ts';
 
 /** A response of a server that refuses a request. */
 export interface Refusal {
@@ -480,6 +481,8 @@ export function converseRefusal(body: ConverseBody, model: string): Refusal | un
     (messages[at]?.content ?? []).flatMap((block) => (block.toolUse ? [block.toolUse as Fields] : []));
   const ids = messages.flatMap((_, at) => usesIn(at).map(({ toolUseId }) => String(toolUseId)));
   if (new Set(ids).size < ids.length) return bedrockError('`tool_use` ids must be unique');
+  const filesWhy = converseFilesRefusal(messages, model);
+  if (filesWhy !== undefined) return bedrockError(filesWhy);
   for (const [at, { role, content }] of messages.entries()) {
     if (role === messages[at - 1]?.role) return bedrockError('roles must alternate between "user" and "assistant"');
     if (content.length === 0)
@@ -540,6 +543,5 @@ function converseContentRefusal(
     if (reasoningContent !== undefined && redactedContent === undefined && typeof reasoningText?.signature !== 'string')
       return `${where}.reasoningContent.reasoningText.signature: Field required`;
   }
-  const names = content.flatMap(({ document }) => (document ? [(document as Fields).name] : []));
-  return new Set(names).size < names.length ? 'Document names in a message must be unique.' : undefined;
+  return undefined;
 }
