@@ -2,7 +2,8 @@
 // Every node with the role `runtime` does it; two at once are harmless.
 import { hasEndings, recordEndings } from './agents/model-endings.ts';
 import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from './analytics/fold.ts';
-import { alertBudgets, organizationsWithBudgets } from './budgets/alerts.ts';
+import { alertBudgets, alertBudgetsIn, organizationsToAlert } from './budgets/alerts.ts';
+import type { Tx } from './db/db.ts';
 import { createRound, type Page } from './db/rounds.ts';
 import { type ErasurePlatform, eraseEndUsers, organizationsWithErasures } from './end-users/erase.ts';
 import { dropAccessDenials } from './events/denied.ts';
@@ -51,6 +52,8 @@ const COUNT_EVERY_MS = 60_000;
 const COMPACT_EVERY_MS = 60_000;
 // How late an alert of a budget may be.
 const ALERT_EVERY_MS = 15_000;
+// A budget has the time of the node that set it, and may be committed a little later.
+const CLOCKS_DIFFER_MS = 60_000;
 // Ends of models are announced by day.
 const ENDINGS_EVERY_MS = 3600_000;
 // Hours are folded as a whole, so this only has to notice the next one.
@@ -165,14 +168,19 @@ export function createUpkeep(
 
   async function compact(): Promise<Outcome> {
     return eachOf(await organizationsToCompact(platform), 'compacting usage', async (organizationId) => {
-      while (!stopping.signal.aborted && (await compactUsage(db, organizationId)));
+      const alertToo = (tx: Tx) => alertBudgetsIn(tx, organizationId, clock.now());
+      while (!stopping.signal.aborted && (await compactUsage(db, organizationId, undefined, alertToo)));
     });
   }
 
+  // Also those that were set while no node ran.
+  let budgetsSince = daysAgo(1);
   async function alert(): Promise<Outcome> {
-    return eachOf(await organizationsWithBudgets(platform), 'looking at budgets', (organizationId) =>
-      alertBudgets(db, organizationId, clock.now()),
-    );
+    const now = clock.now();
+    const organizationIds = await organizationsToAlert(platform, budgetsSince);
+    const outcome = await eachOf(organizationIds, 'looking at budgets', (id) => alertBudgets(db, id, clock.now()));
+    if (outcome === 'done') budgetsSince = new Date(now.getTime() - CLOCKS_DIFFER_MS);
+    return outcome;
   }
 
   const lookForEndings = inRounds(

@@ -6,7 +6,7 @@
 import sql from 'sql-template-tag';
 import { MINUTE } from '../analytics/intervals.ts';
 import { ALL_AGENTS, NO_ID } from '../analytics/rows.ts';
-import type { Db } from '../db/db.ts';
+import type { Db, Tx } from '../db/db.ts';
 import type { Shards } from '../db/shards.ts';
 import { isOfDrafts } from '../lib/draft-version.ts';
 
@@ -23,8 +23,13 @@ export async function organizationsToCompact({ shards }: { shards: Shards }): Pr
   return rows.map(({ organizationId }) => organizationId);
 }
 
-/** Moves some calls into their sums. Returns whether there may be more. */
-export function compactUsage(db: Db, organizationId: string, batchCalls: number = BATCH_CALLS): Promise<boolean> {
+/** Moves some calls into their sums, and calls `after` in the same transaction. Returns whether there may be more. */
+export function compactUsage(
+  db: Db,
+  organizationId: string,
+  batchCalls: number = BATCH_CALLS,
+  after: (tx: Tx) => Promise<unknown> = async () => {},
+): Promise<boolean> {
   return db.transaction(async (tx) => {
     const calls = await tx.query<{ usageId: string }>(sql`
       select usage_id as "usageId" from model_usage where organization_id = ${organizationId}
@@ -99,6 +104,7 @@ export function compactUsage(db: Db, organizationId: string, batchCalls: number 
       tx.execute(sql`
         delete from model_usage where organization_id = ${organizationId} and usage_id = any(${ids}::uuid[])`),
     ]);
+    await after(tx);
     return calls.length === batchCalls;
   });
 }

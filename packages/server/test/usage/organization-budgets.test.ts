@@ -2,8 +2,10 @@
 import { ConflictError, type Draft, NotFoundError } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { alertBudgets } from '../../src/budgets/alerts.ts';
+import { alertBudgets, alertBudgetsIn, organizationsToAlert } from '../../src/budgets/alerts.ts';
 import { endOf, startOf } from '../../src/budgets/budgets.ts';
+import type { Tx } from '../../src/db/db.ts';
+import { createShards } from '../../src/db/shards.ts';
 import { formatId, newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { compactUsage } from '../../src/usage/compact.ts';
 import { createPrices } from '../../src/usage/prices.ts';
@@ -187,6 +189,37 @@ test('a threshold that is reached in the last seconds of a period alerts after i
   const { data: later } = await client.events.list({ type: 'budget.threshold_reached', resourceId: 'late-day' });
   expect(later[0]!.changes).toMatchObject({ spentUsd: [null, 40], periodStartsAt: [null, end.toISOString()] });
   for (const name of ['late-day', 'late-month']) await client.budgets.delete(name);
+});
+
+test('only organizations with new calls or a new budget are looked at, and calls that are compacted between two looks alert', async () => {
+  const { client, db } = service;
+  const own = await client.agents.create({ name: 'Compacted', model: 'scripted/echo' });
+  while (await compactUsage(db, organizationId));
+  await client.budgets.set('compacted', { limitUsd: 100, period: 'month', thresholds: [50, 80], agentId: own.agentId });
+  const due = (since: Date) => organizationsToAlert({ shards: createShards(service.db) }, since);
+  const before = new Date(Date.now() - 60_000);
+  const later = new Date(Date.now() + 60_000);
+  expect(await due(before)).toEqual([organizationId]);
+  expect(await due(later)).toEqual([]);
+  await spend(60, { agentId: uuidOf('agt', own.agentId) });
+  expect(await due(later)).toEqual([organizationId]);
+  const compact = (after: (tx: Tx) => Promise<unknown>) => compactUsage(db, organizationId, 1_000, after);
+  const alertToo = (tx: Tx) => alertBudgetsIn(tx, organizationId, new Date());
+  // A node that dies before the commit has neither compacted nor alerted.
+  const dying = compact(async (tx) => {
+    expect(await alertToo(tx)).toBe(1);
+    throw new Error('killed');
+  });
+  await expect(dying).rejects.toThrow('killed');
+  expect([await alertsOf('compacted'), await due(later)]).toEqual([[], [organizationId]]);
+  expect(await compact(alertToo)).toBe(false);
+  expect([await alertsOf('compacted'), await due(later)]).toEqual([[50], []]);
+  // Two nodes that compact at the same time see each other's calls, in the sums or not.
+  await spend(15, { agentId: uuidOf('agt', own.agentId) });
+  await spend(15, { agentId: uuidOf('agt', own.agentId) });
+  await Promise.all([1, 2].map(() => compactUsage(db, organizationId, 1, alertToo)));
+  expect([await alertsOf('compacted'), await due(later)]).toEqual([[50, 80], []]);
+  await client.budgets.delete('compacted');
 });
 
 test('what a budget is for does not change, and it is for something that exists', async () => {
