@@ -117,6 +117,12 @@ export const nouns: readonly Noun[] = [
     load: async () => (await import('./commands/deliveries.ts')).commands,
   },
   {
+    name: 'destinations',
+    summary: 'Send records of the event log to your systems',
+    group: admin,
+    load: async () => (await import('./commands/destinations.ts')).commands,
+  },
+  {
     name: 'keys',
     summary: 'Create, limit, rotate and revoke API keys',
     group: admin,

@@ -52,7 +52,10 @@ test('an unknown word gets a suggestion and exit status 2', async () => {
   const wrong: [string[], string][] = [
     [['sesions', 'list'], 'there is no command "sesions" (did you mean sessions?)'],
     [['chat', 'agt_1'], 'there is no command "chat" (did you mean sessions chat?)'],
-    [['rotate-secret'], 'there is no command "rotate-secret" (did you mean webhooks rotate-secret?)'],
+    [
+      ['rotate-secret'],
+      'there is no command "rotate-secret" (did you mean webhooks rotate-secret or destinations rotate-secret?)',
+    ],
     [['list', 'sessions'], '(did you mean sessions list?)'],
     [['--json', 'sessions'], 'options follow the command, but --json is first'],
     [['sessions', 'lst'], 'there is no "lst" (did you mean list?)'],

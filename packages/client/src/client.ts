@@ -3,6 +3,7 @@ import { Agents } from './resources/agents.ts';
 import { OrganizationAnalytics } from './resources/analytics.ts';
 import { Approvals } from './resources/approvals.ts';
 import { Budgets } from './resources/budgets.ts';
+import { Destinations } from './resources/destinations.ts';
 import { EndUsers } from './resources/end-users.ts';
 import { Environments } from './resources/environments.ts';
 import { Events } from './resources/events.ts';
@@ -46,6 +47,7 @@ export class Signalbox {
   readonly schedules: Schedules;
   readonly workers: Workers;
   readonly webhookSubscriptions: WebhookSubscriptions;
+  readonly destinations: Destinations;
   readonly members: Members;
   readonly invitations: Invitations;
   readonly organization: OwnOrganization;
@@ -70,6 +72,7 @@ export class Signalbox {
     this.schedules = new Schedules(transport);
     this.workers = new Workers(transport);
     this.webhookSubscriptions = new WebhookSubscriptions(transport);
+    this.destinations = new Destinations(transport);
     this.members = new Members(transport);
     this.invitations = new Invitations(transport);
     this.organization = new OwnOrganization(transport);

@@ -647,6 +647,21 @@ export interface CreateAgent {
   metadata?: Metadata | undefined;
 }
 
+export interface CreateDestination {
+  name: string;
+  type: 'webhook';
+  /** Which records are sent: types such as `session.failed`, groups such as `approval.*`, or `*` for all. A type that does not exist is refused, and so is a group without types. Records about the destination itself are never sent to it. */
+  eventTypes: string[];
+  /** The name of an environment, such as `production`. */
+  environment?: string | undefined;
+  /** Only records about these agents, their sessions, approvals and schedules. */
+  agentIds?: string[] | undefined;
+  /** `https`, without user info, at a public address; `http` and private addresses if the operator allows them. */
+  url: string;
+  /** Headers of your own, such as `Authorization` for a receiver that wants a key. They are encrypted and never returned. They replace all earlier ones, and are deleted if the URL gets another host. `X-Service-*`, `Webhook-*`, `Content-*`, `Host`, `User-Agent` and headers of the connection are refused. */
+  headers?: Record<string, string> | undefined;
+}
+
 export interface CreateEndUserToken {
   agentId: string;
   /** The name of an environment, such as `production`. */
@@ -755,6 +770,12 @@ export interface CreateWebhookSubscription {
   chunkTypes?: ChunkType[] | undefined;
 }
 
+export interface CreatedDestination {
+  destination: Destination;
+  /** `whsec_` and 44 characters of base64, shown only once. Absent only from an idempotent replay that was requested with another credential. */
+  signingSecret?: string;
+}
+
 export interface CreatedInvitation {
   invitation: Invitation;
   /** Pass it on yourself; it is shown only once. Absent only from an idempotent replay by another sign-in. */
@@ -774,6 +795,109 @@ export interface CreatedWebhookSubscription {
 }
 
 export type Decision = 'approved' | 'denied' | 'expired' | 'cancelled';
+
+/** The session, or else the resource, that the records are about. Its deliveries are sent in order. */
+export interface DeliveredResource {
+  type: string;
+  id: string;
+}
+
+export interface Destination {
+  destinationId: string;
+  name: string;
+  type: DestinationType;
+  /** Which records are sent: types such as `session.failed`, groups such as `approval.*`, or `*` for all. A type that does not exist is refused, and so is a group without types. Records about the destination itself are never sent to it. */
+  eventTypes: string[];
+  /** Only records of this environment; null: of all, and of what belongs to none. */
+  environment: string | null;
+  /** Only records about these agents; null: all records. */
+  agentIds: string[] | null;
+  url: string;
+  /** The names of your own headers, in lower case. */
+  headerNames: string[];
+  status: DestinationStatus;
+  /** `gone`: it responded with 410; `failing`: it has failed for 5 days. */
+  disabledReason: string | null;
+  /** Version of the newest signing secret; counts from 1. */
+  secretVersion: number;
+  /** Until then the previous secret also signs; null: there is none. */
+  previousSecretExpiresAt: string | null;
+  /** The newest version that the receiver accepted. */
+  confirmedSecretVersion: number | null;
+  createdAt: string;
+  updatedAt: string;
+  /** When a delivery last succeeded. While deliveries succeed, it is updated every 15 s. */
+  lastSuccessAt: string | null;
+  lastFailureAt: string | null;
+  health: DestinationHealth;
+}
+
+export interface DestinationDelivery {
+  deliveryId: string;
+  destinationId: string;
+  status: DestinationDeliveryStatus;
+  resource: DeliveredResource;
+  eventCount: number;
+  firstSequence: number;
+  lastSequence: number;
+  /** The last record about the same resource that was to be sent before, as in `X-Service-Previous-Cursor`; null: none. A receiver that does not have it has missed a delivery. */
+  previousSequence: number | null;
+  /** Number of attempts so far. */
+  attemptCount: number;
+  createdAt: string;
+  /** When it is sent. If the destination is being probed, it is sent as a probe or after one was accepted. */
+  nextAttemptAt: string | null;
+  finishedAt: string | null;
+}
+
+export type DestinationDeliveryStatus = 'pending' | 'succeeded' | 'exhausted' | 'cancelled';
+
+export interface DestinationDeliveryWithAttempts {
+  deliveryId: string;
+  destinationId: string;
+  status: DestinationDeliveryStatus;
+  resource: DeliveredResource;
+  eventCount: number;
+  firstSequence: number;
+  lastSequence: number;
+  /** The last record about the same resource that was to be sent before, as in `X-Service-Previous-Cursor`; null: none. A receiver that does not have it has missed a delivery. */
+  previousSequence: number | null;
+  /** Number of attempts so far. */
+  attemptCount: number;
+  createdAt: string;
+  /** When it is sent. If the destination is being probed, it is sent as a probe or after one was accepted. */
+  nextAttemptAt: string | null;
+  finishedAt: string | null;
+  /** The last 50, oldest first. Your own headers are not among those of the request. */
+  attempts: WebhookAttempt[];
+  /** The body, identical in every attempt; null if its records are no longer in the log. */
+  requestBody: string | null;
+}
+
+/** The health of the destination, at most a second old. */
+export interface DestinationHealth {
+  state: 'healthy' | 'failing' | 'degraded' | 'blocked';
+  /** Why nothing can be sent; null: deliveries can be attempted. */
+  blockedBy: 'no_delivery_node' | 'secret_unreadable' | 'url_not_allowed' | null;
+  /** A description of the cause and how to fix it. */
+  reason: string | null;
+  /** Time of the first failed attempt since the last success. */
+  failingSince: string | null;
+  /** Failed attempts in a row. From the fifth on, only probes count. */
+  consecutiveFailures: number;
+  /** The `error` of the last attempt; null: it was accepted. */
+  lastError: string | null;
+  /** The HTTP status of that attempt; null: there was no response. */
+  lastStatus: number | null;
+  /** After 5 failures in a row: the time of the next probe. Until one is accepted, deliveries wait. */
+  nextProbeAt: string | null;
+  /** Records that retention deleted before the destination read them, the latest such gap; null: none since it was created or recovered. */
+  lostEvents: LostEvents | null;
+}
+
+export type DestinationStatus = 'enabled' | 'paused' | 'disabled';
+
+export type DestinationType = 'webhook';
 
 /** Run this definition instead of a version. Needs the scope `agents:write` as well. */
 export interface Draft {
@@ -882,7 +1006,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'agent.tool_tested' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.shared' | 'session.share_revoked' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'end_user.erasure_started' | 'end_user.erased' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'budget.created' | 'budget.updated' | 'budget.deleted' | 'budget.threshold_reached' | 'model.ending' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.can_decide_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'agent.tool_tested' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.shared' | 'session.share_revoked' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'end_user.erasure_started' | 'end_user.erased' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'destination.created' | 'destination.updated' | 'destination.deleted' | 'destination.enabled' | 'destination.disabled' | 'destination.degraded' | 'destination.secret_rotated' | 'destination.secret_confirmed' | 'destination.recovered' | 'budget.created' | 'budget.updated' | 'budget.deleted' | 'budget.threshold_reached' | 'model.ending' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.can_decide_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface ExpiringSecret {
   /** The beginning and the last four characters of the secret. */
@@ -1096,6 +1220,11 @@ export interface ListedSession {
   preview: string | null;
   /** How long models and tools have worked, in milliseconds, up to some seconds ago: without the time in which it waited for approvals or for results of `client` tools. Null if it is not known yet. */
   workingMs: number | null;
+}
+
+export interface LostEvents {
+  from: number;
+  to: number;
 }
 
 /** As in an agent, saved or not. All tools are listed, whatever `allowedTools` says. */
@@ -1652,6 +1781,11 @@ export interface ReceivedWebhook {
 }
 
 export type RecoverDeliveries = RecoverSince | RecoverSession;
+
+export interface RecoverDestination {
+  /** The `sequence` of the first record, or a time: records since then. */
+  from: number | string;
+}
 
 export interface RecoverSession {
   sessionId: string;
@@ -2239,6 +2373,19 @@ export interface UpdateAgent {
   metadata?: Metadata | undefined;
   /** The newest version that you know. If the agent has a newer one, nothing changes: 409 `conflict`. */
   expectedVersion?: number | undefined;
+}
+
+export interface UpdateDestination {
+  name?: string | undefined;
+  /** Which records are sent: types such as `session.failed`, groups such as `approval.*`, or `*` for all. A type that does not exist is refused, and so is a group without types. Records about the destination itself are never sent to it. */
+  eventTypes?: string[] | undefined;
+  /** Only records about these agents, their sessions, approvals and schedules. */
+  agentIds?: string[] | null | undefined;
+  /** `https`, without user info, at a public address; `http` and private addresses if the operator allows them. */
+  url?: string | undefined;
+  /** Headers of your own, such as `Authorization` for a receiver that wants a key. They are encrypted and never returned. They replace all earlier ones, and are deleted if the URL gets another host. `X-Service-*`, `Webhook-*`, `Content-*`, `Host`, `User-Agent` and headers of the connection are refused. */
+  headers?: Record<string, string> | undefined;
+  status?: 'enabled' | 'paused' | undefined;
 }
 
 export interface UpdateEnvironment {
@@ -3697,6 +3844,109 @@ export interface Operations {
       webhookDelivery: WebhookDelivery;
     };
   };
+  /** List destinations. Newest first. `GET /api/v1/destinations`, scope `agents:read` (permission `read`). */
+  listDestinations: {
+    query: {
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
+      limit?: number | undefined;
+      /** The `page.nextCursor` of the previous page. */
+      cursor?: string | undefined;
+      /** The name of an environment, such as `production`. */
+      environment?: string | undefined;
+    };
+    result: {
+      data: Destination[];
+      page: PageInfo;
+    };
+  };
+  /** Create a destination. Records of the event log are sent to it from now on. At most 100 per organization. The signing secret is in this response only. `POST /api/v1/destinations`, scopes `webhooks:write` and `sessions:read` and `events:read` (permission `write`). */
+  createDestination: {
+    body: CreateDestination;
+    result: CreatedDestination;
+  };
+  /** Get a destination. `GET /api/v1/destinations/{destinationId}`, scope `agents:read` (permission `read`). */
+  getDestination: {
+    params: {
+      destinationId: string;
+    };
+    result: {
+      destination: Destination;
+    };
+  };
+  /** Update a destination. Changes what it receives and where, or pauses and resumes it. What was recorded while it was paused is then sent. `PATCH /api/v1/destinations/{destinationId}`, scopes `webhooks:write` and `sessions:read` and `events:read` (permission `write`). */
+  updateDestination: {
+    params: {
+      destinationId: string;
+    };
+    body: UpdateDestination;
+    result: {
+      destination: Destination;
+    };
+  };
+  /** Delete a destination. Nothing more is sent to it. `DELETE /api/v1/destinations/{destinationId}`, scope `webhooks:write` (permission `write`). */
+  deleteDestination: {
+    params: {
+      destinationId: string;
+    };
+    result: {
+      destinationId: string;
+      deleted: true;
+    };
+  };
+  /** Rotate the signing secret of a destination. Deliveries are signed with both secrets until the grace period ends. The new secret is in this response only. `POST /api/v1/destinations/{destinationId}/rotate_secret`, scopes `webhooks:write` and `sessions:read` and `events:read` (permission `write`). */
+  rotateDestinationSecret: {
+    params: {
+      destinationId: string;
+    };
+    body: RotateSecret;
+    result: RotatedSecret;
+  };
+  /** Send a test to a destination. Sends one signed delivery with a made-up record now, even if the destination is paused, and returns the attempt. `POST /api/v1/destinations/{destinationId}/test`, scopes `webhooks:write` and `sessions:read` and `events:read` (permission `write`). */
+  testDestination: {
+    params: {
+      destinationId: string;
+    };
+    result: {
+      attempt: WebhookAttempt;
+    };
+  };
+  /** Send records again to a destination. Sends all records that it receives from a sequence number or a time on, in new deliveries; those that wait are cancelled. Runs in the background. `POST /api/v1/destinations/{destinationId}/recover`, scopes `webhooks:write` and `sessions:read` and `events:read` (permission `write`). */
+  recoverDestination: {
+    params: {
+      destinationId: string;
+    };
+    body: RecoverDestination;
+    result: {
+      destination: Destination;
+    };
+  };
+  /** List deliveries to a destination. Newest first. `GET /api/v1/destinations/{destinationId}/deliveries`, scope `events:read` (permission `read`). */
+  listDestinationDeliveries: {
+    params: {
+      destinationId: string;
+    };
+    query: {
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
+      limit?: number | undefined;
+      /** The `page.nextCursor` of the previous page. */
+      cursor?: string | undefined;
+      status?: 'pending' | 'succeeded' | 'exhausted' | 'cancelled' | undefined;
+    };
+    result: {
+      data: DestinationDelivery[];
+      page: PageInfo;
+    };
+  };
+  /** Get a delivery to a destination. Includes its last 50 attempts and the request body. `GET /api/v1/destinations/{destinationId}/deliveries/{deliveryId}`, scope `events:read` (permission `read`). */
+  getDestinationDelivery: {
+    params: {
+      destinationId: string;
+      deliveryId: string;
+    };
+    result: {
+      destinationDelivery: DestinationDeliveryWithAttempts;
+    };
+  };
   /** Get the overview. Counts for the organization or for one environment. `GET /api/v1/overview`, scope `usage:read` (permission `read`). */
   getOverview: {
     query: {
@@ -4021,6 +4271,16 @@ export const operations = {
   listDeliveries: { method: 'GET', path: '/webhook_subscriptions/{env}/deliveries' },
   getDelivery: { method: 'GET', path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}' },
   resendDelivery: { method: 'POST', path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend' },
+  listDestinations: { method: 'GET', path: '/destinations' },
+  createDestination: { method: 'POST', path: '/destinations' },
+  getDestination: { method: 'GET', path: '/destinations/{destinationId}' },
+  updateDestination: { method: 'PATCH', path: '/destinations/{destinationId}' },
+  deleteDestination: { method: 'DELETE', path: '/destinations/{destinationId}' },
+  rotateDestinationSecret: { method: 'POST', path: '/destinations/{destinationId}/rotate_secret' },
+  testDestination: { method: 'POST', path: '/destinations/{destinationId}/test' },
+  recoverDestination: { method: 'POST', path: '/destinations/{destinationId}/recover' },
+  listDestinationDeliveries: { method: 'GET', path: '/destinations/{destinationId}/deliveries' },
+  getDestinationDelivery: { method: 'GET', path: '/destinations/{destinationId}/deliveries/{deliveryId}' },
   getOverview: { method: 'GET', path: '/overview' },
   getUsage: { method: 'GET', path: '/usage' },
   getAnalytics: { method: 'GET', path: '/analytics' },

@@ -11,6 +11,7 @@ export * from './chunks.ts';
 export * from './cited-sources.ts';
 export * from './components.ts';
 export * from './constants.ts';
+export * from './destinations.ts';
 export * from './drafts.ts';
 export * from './end-users.ts';
 export * from './environments.ts';

@@ -7,6 +7,7 @@ import { analyticsRoutes } from './routes/analytics.ts';
 import { approvalRoutes } from './routes/approvals.ts';
 import { authoringRoutes } from './routes/authoring.ts';
 import { budgetRoutes } from './routes/budgets.ts';
+import { destinationRoutes } from './routes/destinations.ts';
 import { endUserRoutes } from './routes/end-users.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventRoutes } from './routes/events.ts';
@@ -41,6 +42,7 @@ export const routes = {
   ...workerTurnRoutes,
   ...scheduleRoutes,
   ...webhookRoutes,
+  ...destinationRoutes,
   ...overviewRoutes,
   ...usageRoutes,
   ...analyticsRoutes,

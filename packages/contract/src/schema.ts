@@ -76,6 +76,8 @@ export const idPrefixes = [
   'usr',
   'inv',
   'shr',
+  'dst',
+  'dsd',
 ] as const;
 export type IdPrefix = (typeof idPrefixes)[number];
 

@@ -27,7 +27,7 @@ export const scopeFacts = {
   },
   'agents:read': {
     permission: 'read',
-    allows: 'read agents, environments, webhook subscriptions and schedules',
+    allows: 'read agents, environments, webhook subscriptions, destinations and schedules',
   },
   'usage:read': { permission: 'read', allows: 'read usage, costs and the overview' },
   'events:read': { permission: 'read', allows: 'read and export the event log' },
@@ -40,7 +40,7 @@ export const scopeFacts = {
   'environments:write': { permission: 'write', allows: 'create and delete environments' },
   'webhooks:write': {
     permission: 'write',
-    allows: 'change webhook subscriptions, rotate their signing secrets, and resend deliveries',
+    allows: 'change webhook subscriptions and destinations, rotate their signing secrets, and resend deliveries',
   },
   'schedules:write': { permission: 'write', allows: 'create, change and delete schedules, which open sessions' },
   'workers:run': { permission: 'write', allows: 'claim worker turns, and submit responses and tool results for them' },
@@ -82,13 +82,19 @@ function scopesUpTo(permission: Permission): ReadonlySet<Scope> {
   return new Set(scopes.filter((scope) => permissions.indexOf(scopeFacts[scope].permission) <= rank));
 }
 
+/** What a route says about the scopes that it needs. */
+interface Scoped {
+  readonly scope: Scope | 'any';
+  readonly alsoScope?: Scope | readonly Scope[];
+}
+
 /** Everything that a caller needs to use a route. */
-export function scopesOf({ scope, alsoScope }: { readonly scope: Scope | 'any'; readonly alsoScope?: Scope }): Scope[] {
-  return [...(scope === 'any' ? [] : [scope]), ...(alsoScope === undefined ? [] : [alsoScope])];
+export function scopesOf({ scope, alsoScope = [] }: Scoped): Scope[] {
+  return [...(scope === 'any' ? [] : [scope]), ...[alsoScope].flat()];
 }
 
 /** The least permission that may use a route: the one whose scopes first include all that the route needs. */
-export function permissionOf(route: { readonly scope: Scope | 'any'; readonly alsoScope?: Scope }): Permission {
+export function permissionOf(route: Scoped): Permission {
   const needed = scopesOf(route).map((scope) => scopeFacts[scope].permission);
   return permissions.findLast((permission) => needed.includes(permission)) ?? 'read';
 }

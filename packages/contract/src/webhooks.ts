@@ -32,6 +32,15 @@ const WebhookUrl = Type.String({
     '`https`, without user info, at a public address; `http` and private addresses if the operator allows them. Or the built-in `signalbox:test-receiver`.',
   examples: ['https://example.com/hooks/signalbox'],
 });
+/** As `WebhookUrl`, without the built-in receiver. */
+export const DestinationUrl = Type.String({
+  maxLength: 2048,
+  pattern: '^https?://',
+  'x-expected': 'a URL that begins with `https://`',
+  description:
+    '`https`, without user info, at a public address; `http` and private addresses if the operator allows them.',
+  examples: ['https://example.com/hooks/signalbox'],
+});
 const ChunkTypes = Type.Array(ChunkType, {
   minItems: 1,
   maxItems: 20,
@@ -115,7 +124,7 @@ export const WebhookSubscription = Type.Object(
 );
 export type WebhookSubscription = Static<typeof WebhookSubscription>;
 
-const SigningSecret = Type.String({
+export const SigningSecret = Type.String({
   description:
     '`whsec_` and 44 characters of base64, shown only once. Absent only from an idempotent replay that was requested with another credential.',
 });

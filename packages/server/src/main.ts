@@ -12,7 +12,7 @@ import { requireSuitable } from './db/requirements.ts';
 import { migrate } from './db/schema/migrate.ts';
 import { outdatedServer, serverVersion } from './db/server-version.ts';
 import { createShards } from './db/shards.ts';
-import { createDispatcher } from './deliveries/dispatcher.ts';
+import { createDispatchers } from './destinations/dispatchers.ts';
 import { createEgress, type EgressOptions } from './egress/egress.ts';
 import { createEventWatch } from './events/watch.ts';
 import { createFileStores } from './files/stores.ts';
@@ -325,9 +325,9 @@ async function startRoles(
       await lease.start();
       stops.push(() => lease.stop());
     }
-    const dispatcher = createDispatcher(platform, { nodeId: nodeId, version });
-    dispatcher.start();
-    stops.push(() => dispatcher.stop());
+    const dispatchers = createDispatchers(platform, { nodeId: nodeId, version });
+    dispatchers.start();
+    stops.push(() => dispatchers.stop());
   }
   if (!roles.has('api')) {
     log.info({ version, roles: [...roles] }, 'started');

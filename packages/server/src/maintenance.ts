@@ -5,6 +5,7 @@ import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from
 import { alertBudgets, alertBudgetsIn, organizationsToAlert } from './budgets/alerts.ts';
 import type { Tx } from './db/db.ts';
 import { createRound, type Page } from './db/rounds.ts';
+import { dropDestinationDeliveries, hasOldDestinationDeliveries } from './destinations/retention.ts';
 import { type ErasurePlatform, eraseEndUsers, organizationsWithErasures } from './end-users/erase.ts';
 import { dropAccessDenials } from './events/denied.ts';
 import { countOpenSessions, hasToCount } from './events/open-sessions.ts';
@@ -238,6 +239,14 @@ export function createUpkeep(
     },
   );
 
+  const dropOldDestinationDeliveries = inRounds(
+    'deleting old deliveries to destinations',
+    createRound(platform, 'old deliveries to destinations', (id, within) =>
+      hasOldDestinationDeliveries(id, daysAgo(deliveriesKeptDays), within),
+    ),
+    (organizationId) => dropDestinationDeliveries(db, organizationId, daysAgo(deliveriesKeptDays), stopping.signal),
+  );
+
   const dropSessions = inRounds(
     'deleting old sessions',
     createRound(platform, 'old sessions', (id, within) => hasOldSessions(id, sessionsKeptDays, clock.now(), within)),
@@ -280,6 +289,7 @@ export function createUpkeep(
         every(ENDINGS_EVERY_MS, 'looking for models that end', lookForEndings),
         every(FOLD_EVERY_MS, 'folding analytics', fold),
         every(DROP_EVERY_MS, 'deleting old deliveries', dropOldDeliveries),
+        every(DROP_EVERY_MS, 'deleting old deliveries to destinations', dropOldDestinationDeliveries),
         every(DROP_EVERY_MS, 'deleting old sessions', dropSessions),
         every(DROP_EVERY_MS, 'deleting unused files', dropFiles),
         every(EXPIRE_EVERY_MS, 'removing deleted files', () => purgeFiles(platform, stopping.signal)),

@@ -58,7 +58,7 @@ const unreadable = command({
     await printUnreadable(terminal, found);
     await terminal.stderr.write(
       values.delete
-        ? 'Deleted. Start the service, set the environment secrets again, rotate the signing secrets, and enable the subscriptions.\n'
+        ? 'Deleted. Start the service, set the environment secrets again, rotate the signing secrets, and enable the subscriptions and destinations.\n'
         : 'To start without them: signalbox keys unreadable --delete\n',
     );
   },
@@ -69,8 +69,12 @@ export const commands = [reseal, unreadable];
 async function printUnreadable({ stdout, stderr }: Terminal, found: Unreadable): Promise<void> {
   await stderr.write(`${counted(found.length, 'secret')} can't be decrypted with the configured master keys:\n`);
   await new Table(stdout, [
-    { header: 'ENVIRONMENT', cell: ({ environment }: Unreadable[number]) => shown(environment) },
-    { header: 'KIND', cell: ({ kind }) => (kind === 'environment_secret' ? 'secret' : 'webhook') },
+    { header: 'ENVIRONMENT', cell: ({ environment }: Unreadable[number]) => shown(environment ?? '') },
+    {
+      header: 'KIND',
+      cell: ({ kind }) =>
+        ({ environment_secret: 'secret', webhook_signing_secret: 'webhook', destination_secret: 'destination' })[kind],
+    },
     { header: 'NAME', cell: ({ name }) => shown(name) },
   ]).print(found);
 }

@@ -1,17 +1,16 @@
 // `signalbox webhooks …`: the webhook subscriptions of environments.
-import type { Writable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { ChunkType, ReceivedWebhook, WebhookAttempt, WebhookSubscription } from '@signalbox/client';
 import { NotFoundError } from '@signalbox/client';
-import { FileError, writeOutputFile } from '@signalbox/server/output-file';
-import { type Command, CommandError, command, UsageError } from '../command.ts';
+import { type Command, command, UsageError } from '../command.ts';
 import { listOptions, printList, printRecord, printResult, timeText } from '../print.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
+import { printSecret } from '../signing-secret.ts';
 import { type Column, statusStyle } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import { shown } from '../text.ts';
 
 const environment = { environment: { about: 'the name of the environment' } } as const;
+const again = (name: string) => `signalbox webhooks rotate-secret ${name}`;
 
 const list = command({
   name: 'list',
@@ -93,7 +92,11 @@ const set = command({
     }
     if (args.url === undefined) throw new UsageError(`${fullName}: a new subscription needs URL`, `${fullName} --help`);
     const subscription = { environment: args.environment, url: args.url, chunkTypes };
-    await printSecret(input, args.environment, () => client.webhookSubscriptions.create(subscription));
+    await printSecret(
+      input,
+      () => client.webhookSubscriptions.create(subscription),
+      () => again(args.environment),
+    );
   },
 });
 
@@ -162,7 +165,11 @@ const rotateSecret = command({
     const gracePeriodSeconds = input.values['grace-seconds'];
     const { environment: name } = input.args;
     const { webhookSubscriptions } = serviceOf(input);
-    await printSecret(input, name, () => webhookSubscriptions.rotateSecret(name, { gracePeriodSeconds }));
+    await printSecret(
+      input,
+      () => webhookSubscriptions.rotateSecret(name, { gracePeriodSeconds }),
+      () => again(name),
+    );
   },
 });
 
@@ -222,36 +229,6 @@ const recover = command({
 });
 
 export const commands = [list, get, set, pause, resume, remove, testDelivery, rotateSecret, received, recover];
-
-/** Creates a secret and prints it for a program to read, or writes it to a new file that only its owner can read. */
-async function printSecret(
-  input: { values: { json: boolean | undefined; 'secret-file': string | undefined }; terminal: Terminal },
-  environment: string,
-  create: () => Promise<{ signingSecret?: string }>,
-): Promise<void> {
-  const { values, terminal } = input;
-  const path = values['secret-file'];
-  if (path === undefined) {
-    const created = await create();
-    await printResult(input, created, created.signingSecret ?? '');
-    if (!values.json) await terminal.stderr.write('This is the signing secret. It is shown only once.\n');
-    return;
-  }
-  let isCreated = false;
-  // Creates the secret only when there is a file for it.
-  const write = async (file: Writable) => {
-    const { signingSecret = '' } = await create();
-    isCreated = true;
-    await pipeline([`${signingSecret}\n`], file);
-  };
-  await writeOutputFile(path, write, { isNew: true, mode: 0o600 }).catch((error: unknown) => {
-    if (!isCreated || !(error instanceof FileError)) throw error;
-    throw new CommandError(
-      `${error.message} The service has the new secret: get another one with \`signalbox webhooks rotate-secret ${environment}\`.`,
-    );
-  });
-  await terminal.stderr.write(`The signing secret is in ${path}.\n`);
-}
 
 export function attemptText({ attempt, at, durationMs, status, error, responseBody }: WebhookAttempt): string {
   const result = error === null ? `accepted with ${status}` : `failed: ${shown(error)}${status ? `, ${status}` : ''}`;

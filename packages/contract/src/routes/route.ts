@@ -11,8 +11,8 @@ export interface Route {
   readonly path: string;
   /** What the caller needs; `any`: only to be known. Its permission is derived from it (`permissionOf`). */
   readonly scope: Scope | 'any';
-  /** What the caller needs in addition, for a route that does or shows what two scopes are for. */
-  readonly alsoScope?: Scope;
+  /** What the caller needs in addition, for a route that does or shows what several scopes are for. */
+  readonly alsoScope?: Scope | readonly Scope[];
   /** What a session token needs to use the route. Without it the route is a 404 for every token. */
   readonly token?: TokenScope;
   /** The fields of the query and the body that a token may send; others are refused. */

@@ -46,10 +46,12 @@ const TIMEOUT_MS = 15_000;
 const BODY_MS = 2_000;
 const MAX_RESPONSE_BYTES = 16 * 1024;
 const STORED_RESPONSE_BYTES = 4 * 1024;
+// Shorter words of a header, such as `Basic`, are no secrets.
+const MIN_SECRET_LENGTH = 8;
 
 /** What the headers and the log lines of an attempt say about its delivery. */
 export interface OutgoingDelivery {
-  /** `whd_…`. */
+  /** `whd_…` or `dsd_…`. */
   deliveryId: string;
   /** `ses_…`; null if it is about no session, as a test delivery. */
   sessionId: string | null;
@@ -114,7 +116,7 @@ export async function attemptDelivery(
       const response = await egress.request({
         url: target.url,
         method: 'POST',
-        headers,
+        headers: { ...target.headers, ...headers },
         body,
         timeoutMs,
         maxResponseBytes: MAX_RESPONSE_BYTES,
@@ -126,7 +128,7 @@ export async function attemptDelivery(
       const { status } = response;
       verdict = verdictOf(status);
       wait = retryAfterMs(status, response.headers['retry-after'], at);
-      result = { status, error: errorOfStatus(status), responseBody: storableBody(response.body) };
+      result = { status, error: errorOfStatus(status), responseBody: storableBody(response.body, target) };
     } catch (error) {
       if (!(error instanceof EgressError) || signal.aborted) span?.end();
       if (!(error instanceof EgressError)) throw error;
@@ -161,6 +163,16 @@ export async function attemptDelivery(
   return { ...outcome, attempts };
 }
 
-function storableBody(body: Buffer): string | null {
-  return body.length === 0 ? null : storableText(body.subarray(0, STORED_RESPONSE_BYTES).toString());
+/** Without the secrets of the target's own headers, which some receivers repeat. */
+function storableBody(body: Buffer, { headers = {} }: Target): string | null {
+  if (body.length === 0) return null;
+  let text = body.toString();
+  for (const secret of Object.values(headers).flatMap(secretsIn)) text = text.replaceAll(secret, '[secret]');
+  return storableText(Buffer.from(text).subarray(0, STORED_RESPONSE_BYTES).toString());
+}
+
+/** The value of a header, and its words: a receiver may repeat a key without `Bearer`. As such, and as in JSON. */
+function secretsIn(value: string): string[] {
+  const words = value.split(' ').filter((word) => word.length >= MIN_SECRET_LENGTH);
+  return [value, ...words].flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]);
 }

@@ -141,31 +141,39 @@ async function setLimits(
   tx.afterCommit(() => wake.publish('limits', { organizationId }));
 }
 
-/** 409 `conflict` while it has open sessions, a subscription or schedules. Its secrets are deleted with it. */
+/** 409 `conflict` while it has open sessions, a subscription, destinations or schedules. Its secrets are deleted with it. */
 export async function deleteEnvironment(
   ctx: Context,
   input: Input<'deleteEnvironment'>,
 ): Promise<Result<'deleteEnvironment'>> {
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
-    // Opening a session, subscribing and creating a schedule lock the row for share, so none can happen between the check and the
+    // Opening a session, subscribing and creating a schedule or destination lock the row for share, so none can happen between the check and the
     // commit.
     const [row] = await tx.query<Row>(sql`
       select ${columnsFor(ctx)} from environments as e
       where e.organization_id = ${organizationId} and e.name = ${input.env} for update`);
     if (!row) throw notFound('environment');
-    const [used] = await tx.query<{ sessions: boolean; subscription: boolean; schedules: boolean }>(sql`
+    const [used] = await tx.query<{
+      sessions: boolean;
+      subscription: boolean;
+      destinations: boolean;
+      schedules: boolean;
+    }>(sql`
       select
         exists (select 1 from sessions where organization_id = ${organizationId} and environment = ${row.name}
           and status in ('idle', 'running', 'waiting') and ended_at is null) as sessions,
         exists (select 1 from webhook_subscriptions where organization_id = ${organizationId}
           and environment = ${row.name}) as subscription,
+        exists (select 1 from destinations where organization_id = ${organizationId}
+          and environment = ${row.name}) as destinations,
         exists (select 1 from schedules where organization_id = ${organizationId} and environment = ${row.name})
           as schedules`);
     if (used!.sessions)
       throw new ApiError('conflict', 'The environment has open sessions. Close or cancel them first.');
     if (used!.subscription)
       throw new ApiError('conflict', 'The environment has a webhook subscription. Delete it first.');
+    if (used!.destinations) throw new ApiError('conflict', 'Destinations name the environment. Delete them first.');
     if (used!.schedules) throw new ApiError('conflict', 'The environment has schedules. Delete or move them first.');
     await Promise.all([
       tx.query(sql`delete from environments where organization_id = ${organizationId} and name = ${row.name}`),

@@ -13,6 +13,11 @@ export function typesMatching(patterns: readonly string[], field: string): Event
   return types.size === eventTypes.length ? undefined : [...types];
 }
 
+/** Whether a type is one that the pattern stands for. Types that only a newer release knows match as well. */
+export function isTypeOf(pattern: string, type: string): boolean {
+  return pattern === '*' || pattern === type || (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1)));
+}
+
 function reasonOf(pattern: string): string {
   if (!pattern.includes('*')) return 'is not a type of record';
   return 'matches no type of record; a pattern is the beginning of types up to a dot with `.*`, such as `approval.*`, or `*`';

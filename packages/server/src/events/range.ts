@@ -5,7 +5,7 @@
 // one before it (late_ms). If a record is older than an instant by more than that, no record before it is newer than the instant; if
 // it is newer by more than that, no record after it is older. A binary search by key finds such records.
 import sql, { type Sql } from 'sql-template-tag';
-import type { Db } from '../db/db.ts';
+import type { Db, Queryable } from '../db/db.ts';
 
 /** `and …` for the sequence numbers that contain all records of the period, which ends before `until`. */
 export async function sequenceBounds(
@@ -21,9 +21,14 @@ export async function sequenceBounds(
   return [...(from ? [sql`and e.sequence > ${from.low}`] : []), ...(to ? [sql`and e.sequence < ${to.high}`] : [])];
 }
 
+/** A record before which all are older than the instant, and after which none is older by more than records are late. */
+export async function sequenceBefore(db: Queryable, organizationId: string, instant: Date): Promise<number> {
+  return (await halve(db, organizationId, instant, -1))?.low ?? 0;
+}
+
 /** Record `low` is before the instant and `high` is not; the instant is moved by how late records can be. */
 async function halve(
-  db: Db,
+  db: Queryable,
   organizationId: string,
   instant: Date,
   direction: 1 | -1,

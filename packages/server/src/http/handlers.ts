@@ -8,6 +8,10 @@ import { listApprovals } from '../approvals/list.ts';
 import { checkDecision, resolveApproval, resultOfDecision } from '../approvals/resolve.ts';
 import * as budgets from '../budgets/budgets.ts';
 import type { PlannedChange } from '../db/planned-change.ts';
+import * as destinations from '../destinations/destinations.ts';
+import { recoverDestination } from '../destinations/recover.ts';
+import { getDestinationDelivery, listDestinationDeliveries } from '../destinations/webhook/list.ts';
+import { testDestination } from '../destinations/webhook/test-delivery.ts';
 import * as endUsers from '../end-users/end-users.ts';
 import * as environments from '../environments/environments.ts';
 import * as secrets from '../environments/secrets.ts';
@@ -198,6 +202,17 @@ export const handlers: Handlers = {
   listDeliveries: deliveries.listDeliveries,
   getDelivery: deliveries.getDelivery,
   resendDelivery: deliveries.resendDelivery,
+
+  listDestinations: destinations.listDestinations,
+  createDestination: destinations.createDestination,
+  getDestination: destinations.getDestination,
+  updateDestination: destinations.updateDestination,
+  deleteDestination: destinations.deleteDestination,
+  rotateDestinationSecret: destinations.rotateDestinationSecret,
+  testDestination,
+  recoverDestination,
+  listDestinationDeliveries,
+  getDestinationDelivery,
 
   getOverview,
 

@@ -5,7 +5,12 @@ import { signingSecretPrefix } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Config } from '../config/config.ts';
 import type { Db } from '../db/db.ts';
-import { openSecret, type SecretIdentity, sealSecret } from '../deliveries/destinations/signing-secret.ts';
+import {
+  openSecret,
+  type SecretIdentity,
+  type SubscriptionSecret,
+  sealSecret,
+} from '../deliveries/destinations/signing-secret.ts';
 import { recordEvent, systemSource } from '../events/record.ts';
 import { systemClock } from '../lib/clock.ts';
 import { formatId } from '../lib/ids.ts';
@@ -13,6 +18,7 @@ import { allOrganizations } from '../organizations/organizations.ts';
 import { masterKeyFile, readMasterKeys } from '../vault/master-key.ts';
 import { CannotOpen, createVault, KEY_ID_PLACE, keyIdOf, type Vault } from '../vault/vault.ts';
 import { requireStopped } from './database.ts';
+import { findUnreadableDestinations, replaceDestinationSecrets, resealDestinations } from './destination-secrets.ts';
 import { OperatorError, withInstallation } from './operator.ts';
 import type { Progress } from './progress.ts';
 import { explainStart } from './start-error.ts';
@@ -20,9 +26,10 @@ import { explainStart } from './start-error.ts';
 /** A secret that none of the configured master keys opens. */
 export interface UnreadableSecret {
   organizationId: string;
-  environment: string;
-  kind: 'environment_secret' | 'webhook_signing_secret';
-  /** The name of the secret, or the id of the subscription. */
+  /** Null for a destination. */
+  environment: string | null;
+  kind: 'environment_secret' | 'webhook_signing_secret' | 'destination_secret';
+  /** The name of the secret, or the id of the subscription or destination. */
   name: string;
 }
 
@@ -49,6 +56,7 @@ export function resealOnHost(config: Config, progress: Progress): Promise<Reseal
       };
       result.unreadable.push(...(await resealEnvironmentSecrets(db, vault, organizationId, seen)));
       result.unreadable.push(...(await resealSigningSecrets(db, vault, organizationId, seen)));
+      result.unreadable.push(...(await resealDestinations(db, vault, organizationId, seen)));
     }
     return result;
   });
@@ -60,8 +68,9 @@ export function listUnreadableOnHost(config: Config): Promise<UnreadableSecret[]
 }
 
 /**
- * Deletes the unreadable environment secrets. An unreadable signing secret is replaced by an unknown one, and its subscription is
- * paused: its owner rotates the secret and enables it, and nothing is lost meanwhile. Returns what it removed.
+ * Deletes the unreadable environment secrets. An unreadable signing secret is replaced by an unknown one, and its subscription or
+ * destination is paused: its owner rotates the secret and enables it, and nothing is lost meanwhile. Unreadable headers of a destination
+ * are deleted with its secret. Returns what it removed.
  */
 export function deleteUnreadableOnHost(config: Config): Promise<UnreadableSecret[]> {
   return withVault(config, async (db, vault) => {
@@ -69,6 +78,7 @@ export function deleteUnreadableOnHost(config: Config): Promise<UnreadableSecret
     const found = await findUnreadable(db, vault);
     for (const secret of found) {
       if (secret.kind === 'environment_secret') await deleteSecret(db, secret);
+      else if (secret.kind === 'destination_secret') await replaceDestinationSecrets(db, vault, secret);
       else await replaceSigningSecret(db, vault, secret);
     }
     // The start requires the newest of those that are recorded, and records a new one only if it has one of them or there is none.
@@ -146,7 +156,7 @@ async function resealEnvironmentSecrets(
   }
 }
 
-interface SealedSubscription extends Omit<SecretIdentity, 'organizationId'> {
+interface SealedSubscription extends Omit<SubscriptionSecret, 'organizationId'> {
   sealed: Buffer;
   previous: Buffer | null;
   /** Whether the previous secret still signs. */
@@ -234,6 +244,7 @@ async function findUnreadable(db: Db, { fingerprints }: Vault): Promise<Unreadab
             and substring(previous_sealed_secret from ${from} for ${length}) <> all(${ids}::bytea[]))
       order by environment`);
     found.push(
+      ...(await findUnreadableDestinations(db, organizationId, ids)),
       ...secrets.map((one) => ({ organizationId, ...one, kind: 'environment_secret' as const })),
       ...subscriptions.map(({ environment, id }) => ({
         ...{ organizationId, environment, kind: 'webhook_signing_secret' as const },
@@ -260,8 +271,9 @@ async function deleteSecret(db: Db, { organizationId, environment, name }: Unrea
 async function replaceSigningSecret(
   db: Db,
   vault: Vault,
-  { organizationId, environment, name }: UnreadableSecret,
+  { organizationId, environment: of, name }: UnreadableSecret,
 ): Promise<void> {
+  const environment = of!;
   await db.transaction(async (tx) => {
     const [row] = await tx.query<{ webhookSubscriptionId: string; secretVersion: number; status: string }>(sql`
       select webhook_subscription_id as "webhookSubscriptionId", secret_version as "secretVersion", status

@@ -77,6 +77,12 @@ async function requireAllOpen(db: Db, vault: Vault, now: Date): Promise<void> {
       where substring(sealed_secret from ${from} for ${length}) <> all(${ids}::bytea[])
         or (previous_secret_expires_at > ${now}
           and substring(previous_sealed_secret from ${from} for ${length}) <> all(${ids}::bytea[])) limit 1`,
+    sql`
+      select 1 from destinations
+      where substring(sealed_secret from ${from} for ${length}) <> all(${ids}::bytea[])
+        or substring(sealed_headers from ${from} for ${length}) <> all(${ids}::bytea[])
+        or (previous_secret_expires_at > ${now}
+          and substring(previous_sealed_secret from ${from} for ${length}) <> all(${ids}::bytea[])) limit 1`,
   ]);
   if (found.every((rows) => rows.length === 0)) return;
   throw new MasterKeyUnknown(

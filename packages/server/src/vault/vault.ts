@@ -1,4 +1,5 @@
-// Encrypts secrets that the service must be able to read again: environment secrets, signing secrets, stored responses with a secret.
+// Encrypts secrets that the service must be able to read again: environment secrets, signing secrets, headers of destinations, stored
+// responses with a secret.
 //
 // AES-256-GCM with a key derived (HKDF) from the master key for one purpose. The additional data binds a sealed value to its place
 // (organization and name): it can't be opened anywhere else. A sealed value is
@@ -20,7 +21,7 @@ export interface Vault {
 }
 
 type DerivedPurpose = 'sign_in' | 'session_token' | 'end_user';
-export type Purpose = 'environment_secret' | 'signing_secret';
+export type Purpose = 'environment_secret' | 'signing_secret' | 'destination_headers';
 
 /** The message reveals nothing about the value. */
 export class CannotOpen extends Error {

@@ -22,7 +22,7 @@ export interface JournalCommit {
  * - `offered`: a worker may claim a step of the session
  * - `available`: a model that was unavailable responds; `model` is a hash of what names it (models/availability.ts)
  * - `limits`: the limits of an environment for its models changed
- * - `subscription`: a webhook subscription of the organization changed
+ * - `subscription`: a webhook subscription or a destination of the organization changed
  * - `access`: an API key, or a person's sign-ins or role, changed
  */
 export interface Hints {

@@ -19,7 +19,12 @@ import {
 } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
-import { type Blockable, blockOf, hasDeliveryNode } from '../deliveries/destinations/blocked.ts';
+import {
+  type BlockableSubscription,
+  blockOf,
+  hasDeliveryNode,
+  openSecrets,
+} from '../deliveries/destinations/blocked.ts';
 import { sealSecret } from '../deliveries/destinations/signing-secret.ts';
 import { retryNow } from '../deliveries/destinations/subscription-changes.ts';
 import { allowedUrlsHint, UrlNotAllowed } from '../egress/errors.ts';
@@ -30,7 +35,7 @@ import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 
-interface Row extends Blockable {
+interface Row extends BlockableSubscription {
   chunkTypes: ChunkType[];
   status: WebhookSubscription['status'];
   disabledReason: string | null;
@@ -298,7 +303,7 @@ function viewSubscription(ctx: Context, row: Row, now: Date): WebhookSubscriptio
   const { failingSince, failures, lastError, lastStatus, probeAt, failingSessionId, isDegraded, ...others } = row;
   const { sealedSecret: _sealed, previousSealedSecret: _previous, hasDeliveryNode: _has, ...rest } = others;
   const { previousSecretExpiresAt: expiresAt } = rest;
-  const block = blockOf(ctx, row);
+  const block = blockOf(ctx, row, () => openSecrets(ctx, row));
   return {
     ...rest,
     webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId),

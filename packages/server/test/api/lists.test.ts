@@ -12,6 +12,7 @@ let service: TestService;
 let agentId: string;
 let sessionIds: string[];
 let scheduleId: string;
+let destinationId: string;
 
 const environments = ['production', 'staging', 'dev'];
 
@@ -74,6 +75,17 @@ beforeAll(async () => {
       where p.sequence is distinct from h.sequence or p.added_from is not null
         or exists (select 1 from events_pending e where e.organization_id = h.organization_id)`)) > 0
   );
+  for (let n = 0; n < 2; n += 1) {
+    const { destination } = await client.destinations.create({
+      ...{ name: `D${n}`, type: 'webhook', eventTypes: ['budget.*'], url },
+    });
+    ({ destinationId } = await client.destinations.update(destination.destinationId, { status: 'paused' }));
+  }
+  await service.db.execute(sql`
+    insert into destination_deliveries (organization_id, destination_id, delivery_id, lane, sequences, last_sequence, status,
+      due_at, created_at)
+    select organization_id, destination_id, gen_random_uuid(), 'budget:b', array[n], n, 'pending', now(), now()
+    from destinations cross join generate_series(1, 3) as n`);
   // The last success is recorded up to a second later, except if the subscription has changed since.
   for (const environment of environments) await client.webhookSubscriptions.update(environment, { status: 'paused' });
   return async () => {
@@ -110,6 +122,8 @@ const lists: Record<string, (client: TestService['client']) => List> = {
   deliveries: (client) => (query) => client.webhookSubscriptions.deliveries.list('production', query),
   schedules: (client) => (query) => client.schedules.list(query),
   'runs of a schedule': (client) => (query) => client.schedules.runs(scheduleId, query),
+  destinations: (client) => (query) => client.destinations.list(query),
+  'deliveries to a destination': (client) => (query) => client.destinations.deliveries(destinationId, query),
   'the event log': (client) => (query) => client.events.list(query),
   'the event log, oldest first': (client) => (query) => client.events.list({ ...query, order: 'asc' }),
 };

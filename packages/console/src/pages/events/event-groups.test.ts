@@ -24,6 +24,8 @@ test('every event is in a view, except those of the usual course of sessions, sc
     'webhook_subscription.secret_confirmed',
     'webhook_delivery.resent',
     'webhook_delivery.recovered',
+    'destination.secret_confirmed',
+    'destination.recovered',
     'budget.threshold_reached',
     'model.ending',
   ]);

@@ -2,7 +2,7 @@
 // node's lease in `nodes`. What a node knows about a subscription is valid for one epoch: every change, and every claim by
 // another node, raises it.
 import type { ChunkType } from '@signalbox/contract';
-import sql, { join, type Sql } from 'sql-template-tag';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import type { Found } from '../../db/shards.ts';
 import { formatId } from '../../lib/ids.ts';
@@ -73,13 +73,14 @@ export function findClaimable(
 }
 
 /**
- * Whether any enabled subscription is assigned to none of these nodes, which are sorted. Every change of a subscription unassigns
+ * Whether any enabled subscription, or row of `table`, is assigned to none of these nodes, which are sorted. Every change unassigns
  * it, so a changed one is found too. The ids of other nodes are in the ranges between these, so an index finds them without
  * reading what is assigned to these nodes.
  */
 export async function isAnyUnassigned(
   { shards }: Pick<Platform, 'shards'>,
   nodes: readonly string[],
+  table: Sql = raw('webhook_subscriptions'),
 ): Promise<boolean> {
   const holders = [
     sql`w.node_id is null`,
@@ -89,7 +90,7 @@ export async function isAnyUnassigned(
   const { rows } = await shards.query('looking for subscriptions to claim', (within) => {
     const of = within(sql`w.organization_id`);
     const looks = holders.map(
-      (holder) => sql`(select 1 from webhook_subscriptions w where w.status = 'enabled' and ${holder} ${of} limit 1)`,
+      (holder) => sql`(select 1 from ${table} w where w.status = 'enabled' and ${holder} ${of} limit 1)`,
     );
     return join(looks, ' union all ');
   });

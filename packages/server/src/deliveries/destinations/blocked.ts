@@ -5,14 +5,18 @@ import sql, { empty, type Sql } from 'sql-template-tag';
 import { UrlNotAllowed } from '../../egress/errors.ts';
 import type { Context } from '../../lib/context.ts';
 import { CannotOpen } from '../../vault/vault.ts';
-import { openSecret, type SecretIdentity } from './signing-secret.ts';
+import { openSecret, type SubscriptionSecret } from './signing-secret.ts';
 
-export interface Blockable extends Omit<SecretIdentity, 'organizationId'> {
+/** What decides whether anything can be sent. */
+export interface Blockable {
   url: string;
-  sealedSecret: Buffer;
-  previousSealedSecret: Buffer | null;
   hasDeliveryNode: boolean;
   lastError: string | null;
+}
+
+export interface BlockableSubscription extends Blockable, Omit<SubscriptionSecret, 'organizationId'> {
+  sealedSecret: Buffer;
+  previousSealedSecret: Buffer | null;
 }
 
 const reasons: Record<WebhookBlock, string> = {
@@ -28,16 +32,20 @@ export function hasDeliveryNode(): Sql {
   return sql`exists (select 1 from nodes n where n.delivers and n.lease_expires_at > now()) as "hasDeliveryNode"`;
 }
 
-/** The problem to fix first, if there are several; nulls if attempts are possible. */
+/**
+ * The problem to fix first, if there are several; nulls if attempts are possible. `open` opens every secret, and throws `CannotOpen`, as
+ * the sending node would.
+ */
 export function blockOf(
-  ctx: Pick<Context, 'organizationId' | 'vault' | 'egress'>,
-  subscription: Blockable,
+  ctx: Pick<Context, 'egress'>,
+  of: Blockable,
+  open: () => void,
 ): { blockedBy: WebhookBlock | null; reason: string | null } {
-  const blockedBy = !subscription.hasDeliveryNode
+  const blockedBy = !of.hasDeliveryNode
     ? 'no_delivery_node'
-    : !isReadable(ctx, subscription)
+    : !isReadable(open)
       ? 'secret_unreadable'
-      : !isAllowed(ctx, subscription)
+      : !isAllowed(ctx, of)
         ? 'url_not_allowed'
         : null;
   return { blockedBy, reason: blockedBy && reasons[blockedBy] };
@@ -51,7 +59,7 @@ export async function countBlocked(
   ctx: Pick<Context, 'db' | 'organizationId' | 'vault' | 'egress'>,
   environment: string | undefined,
 ): Promise<number> {
-  const rows = await ctx.db.query<Blockable>(sql`
+  const rows = await ctx.db.query<BlockableSubscription>(sql`
     select w.webhook_subscription_id as "webhookSubscriptionId", w.environment, w.url, w.sealed_secret as "sealedSecret",
       w.previous_sealed_secret as "previousSealedSecret", w.secret_version as "secretVersion", w.last_error as "lastError",
       ${hasDeliveryNode()}
@@ -59,16 +67,23 @@ export async function countBlocked(
     where w.organization_id = ${ctx.organizationId} and w.status = 'enabled'
       ${environment === undefined ? empty : sql`and w.environment = ${environment}`}
     order by w.webhook_subscription_id desc limit ${MAX_COUNTED}`);
-  return rows.filter((row) => blockOf(ctx, row).blockedBy !== null).length;
+  return rows.filter((row) => blockOf(ctx, row, () => openSecrets(ctx, row)).blockedBy !== null).length;
 }
 
-/** Like the sending node, requires that every secret can be opened. */
-function isReadable({ organizationId, vault }: Pick<Context, 'organizationId' | 'vault'>, of: Blockable): boolean {
+/** Opens the secrets of a subscription. Throws `CannotOpen`. */
+export function openSecrets(
+  { organizationId, vault }: Pick<Context, 'organizationId' | 'vault'>,
+  of: BlockableSubscription,
+): void {
+  openSecret(vault, { organizationId, ...of }, of.sealedSecret);
+  if (of.previousSealedSecret) {
+    openSecret(vault, { organizationId, ...of, secretVersion: of.secretVersion - 1 }, of.previousSealedSecret);
+  }
+}
+
+function isReadable(open: () => void): boolean {
   try {
-    openSecret(vault, { organizationId, ...of }, of.sealedSecret);
-    if (of.previousSealedSecret) {
-      openSecret(vault, { organizationId, ...of, secretVersion: of.secretVersion - 1 }, of.previousSealedSecret);
-    }
+    open();
     return true;
   } catch (error) {
     if (!(error instanceof CannotOpen)) throw error;

@@ -97,6 +97,16 @@ export class DestinationHealth<T extends Watched> {
     return awaitsProbe(this.#health, lane);
   }
 
+  /** The last attempt was not accepted. */
+  get isFailing(): boolean {
+    return this.#health.failingSince !== null;
+  }
+
+  /** When the next probe may be sent; null: nothing waits for one. */
+  get probeAt(): Date | null {
+    return this.#health.probeAt;
+  }
+
   /** Whether the next probe may be sent now. */
   get isProbeDue(): boolean {
     const { probeAt } = this.#health;

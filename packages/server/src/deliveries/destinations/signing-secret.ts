@@ -1,13 +1,22 @@
-// Signing secrets at rest, sealed for their subscription and version, so that one can't be substituted for another.
+// Signing secrets at rest, sealed for their subscription or destination and version, so that one can't be substituted for another.
 import type { Vault } from '../../vault/vault.ts';
 
 /** The subscription that a secret belongs to, and its version. */
-export interface SecretIdentity {
+export interface SubscriptionSecret {
   organizationId: string;
   environment: string;
   webhookSubscriptionId: string;
   secretVersion: number;
 }
+
+/** The destination that a secret belongs to, and its version. */
+export interface DestinationSecret {
+  organizationId: string;
+  destinationId: string;
+  secretVersion: number;
+}
+
+export type SecretIdentity = SubscriptionSecret | DestinationSecret;
 
 export function sealSecret(vault: Vault, identity: SecretIdentity, secret: string): Buffer {
   return vault.seal('signing_secret', sealedFor(identity), secret);
@@ -18,6 +27,9 @@ export function openSecret(vault: Vault, identity: SecretIdentity, sealed: Buffe
   return vault.open('signing_secret', sealedFor(identity), sealed);
 }
 
-function sealedFor({ organizationId, environment, webhookSubscriptionId, secretVersion }: SecretIdentity): string[] {
-  return [organizationId, environment, webhookSubscriptionId, String(secretVersion)];
+function sealedFor(identity: SecretIdentity): string[] {
+  const { organizationId, secretVersion } = identity;
+  const owner =
+    'destinationId' in identity ? [identity.destinationId] : [identity.environment, identity.webhookSubscriptionId];
+  return [organizationId, ...owner, String(secretVersion)];
 }

@@ -5,6 +5,8 @@ import type { SigningSecret } from './signing.ts';
 export interface Target {
   organizationId: string;
   url: string;
+  /** Headers of its owner, with names in lower case; their values are secrets. */
+  headers?: Readonly<Record<string, string>>;
   secret: SigningSecret;
   /** During the grace period of a rotation deliveries are signed with this secret too. */
   previous: { secret: SigningSecret; expiresAt: Date } | undefined;

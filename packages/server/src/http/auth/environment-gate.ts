@@ -2,7 +2,8 @@
 // reach:
 //
 //   it names an environment (`env`, `environment`)        it has to be one of the key's
-//   it names something in one (a session, …)              the environment of that has to be one of the key's
+//   it names something in one (a session, …)              the environment of that has to be one of the key's; a destination may
+//                                                         belong to the whole organization, and is refused then
 //   it could name one and does not                        the key's environment is filled in; a key with several has to name one
 //   the contract says `environments: 'closed'`            refused
 //   none of these, GET                                    allowed: data that all environments share may be read. A response that
@@ -33,6 +34,8 @@ const holders: Readonly<Record<string, (organizationId: string, id: string) => S
     select environment from approvals where organization_id = ${organizationId} and operation_id = ${uuidOf('op', id)}`,
   scheduleId: (organizationId, id) => sql`
     select environment from schedules where organization_id = ${organizationId} and schedule_id = ${uuidOf('sch', id)}`,
+  destinationId: (organizationId, id) => sql`
+    select environment from destinations where organization_id = ${organizationId} and destination_id = ${uuidOf('dst', id)}`,
   fileId: (organizationId, id) => sql`
     select environment from files where organization_id = ${organizationId} and file_id = ${uuidOf('file', id)}`,
   workerTurnId: (organizationId, id) => sql`
@@ -74,7 +77,8 @@ export function environmentGateOf(route: Route): EnvironmentGate {
       for (const [name, environmentOf] of Object.entries(holders)) {
         const id = input[name];
         if (typeof id !== 'string') continue;
-        const [row] = await ctx.db.query<{ environment: string }>(environmentOf(ctx.organizationId, id));
+        const [row] = await ctx.db.query<{ environment: string | null }>(environmentOf(ctx.organizationId, id));
+        if (row?.environment === null) throw refusal(ctx, 'this belongs to the whole organization');
         if (row) requireOne(ctx, row.environment);
         // What does not exist has no environment: in a path it is a 404 of the route, and a filter by it finds nothing.
         isFixed ||= row !== undefined || inPath.has(name);

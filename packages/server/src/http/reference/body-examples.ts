@@ -115,4 +115,15 @@ export const bodyExamples = {
   updateWebhookSubscription: { status: 'paused' },
   rotateWebhookSecret: { gracePeriodSeconds: 3600 },
   recoverDeliveries: { since: '2026-01-31T09:30:00.000Z' },
+  createDestination: {
+    name: 'On call',
+    type: 'webhook',
+    eventTypes: ['approval.*', 'session.failed'],
+    environment: 'production',
+    url: 'https://example.com/hooks/signalbox',
+    headers: { Authorization: 'Bearer the key that the receiver wants' },
+  },
+  updateDestination: { status: 'paused' },
+  rotateDestinationSecret: { gracePeriodSeconds: 3600 },
+  recoverDestination: { from: '2026-01-31T09:30:00.000Z' },
 } satisfies Record<RouteWithBody, unknown>;

@@ -103,6 +103,8 @@ const tags: Record<string, string> = {
   'End users': 'The people for whom sessions are, by ids of your own.',
   Schedules: 'Sessions that the service opens at set times: repeatedly by a cron expression, or once.',
   'Webhook subscriptions': 'Chunks of sessions, signed and delivered to your URL. One subscription per environment.',
+  Destinations:
+    'Records of the event log, signed and delivered to your URLs as they are written: approvals that wait, failures, budgets.',
   'Worker turns':
     "Steps of agents whose model is `worker`, run by your own program. The client's `workers.run` does all of this.",
   Environments:

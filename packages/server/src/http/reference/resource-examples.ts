@@ -27,6 +27,7 @@ import type {
 } from '@signalbox/contract';
 import { authoringExamples } from './authoring-examples.ts';
 import { bodyExamples } from './body-examples.ts';
+import { destinationExamples } from './destination-examples.ts';
 import {
   agent,
   approval,
@@ -337,6 +338,7 @@ export const resourceExamples: Record<string, unknown> = {
   WebhookDelivery: delivery,
   WebhookDeliveryWithAttempts: { ...delivery, attempts: [attempt], requestBody: JSON.stringify(envelope) },
   WebhookAttempt: attempt,
+  ...destinationExamples({ id, at, attempt, event }),
   ReceivedWebhook: {
     deliveryId: id('whd'),
     attempt: 1,
@@ -345,11 +347,6 @@ export const resourceExamples: Record<string, unknown> = {
     headers: signed,
     body: JSON.stringify(envelope),
     truncated: false,
-  },
-  RotatedSecret: {
-    signingSecret: 'whsec_the_secret_is_shown_only_in_this_response',
-    secretVersion: 3,
-    previousSecretExpiresAt: at('10:30:00.000'),
   },
   Event: event,
   OrganizationBudget: budget,

@@ -88,6 +88,7 @@ const changes: Partial<Record<RouteName, object>> = {
   },
   updateSchedule: { schedule: { status: 'paused', nextAt: null } },
   updateWebhookSubscription: { webhookSubscription: { status: 'paused' } },
+  updateDestination: { destination: { status: 'paused' } },
   resendDelivery: { webhookDelivery: { status: 'pending', finishedAt: null } },
   updateMember: { member: { role: 'approver', canDecide: { agents: null, environments: ['production'] } } },
   getMe: { user: null },

@@ -26,7 +26,8 @@ function scopeTable(routes: Record<string, Route>): string {
 }
 
 function withAlso({ alsoScope }: Route): string {
-  return alsoScope === undefined ? '' : ` (with \`${alsoScope}\`)`;
+  const others = [alsoScope ?? []].flat();
+  return others.length === 0 ? '' : ` (with ${others.map((scope) => `\`${scope}\``).join(' and ')})`;
 }
 
 /** To a key that is restricted to agents; such a key may use some operations on itself. */

@@ -110,12 +110,14 @@ async function checkStream(url: URL, policy: EgressPolicy, apiKey: string, patie
 }
 
 async function checkReceivers(egress: Egress, connection: BulkConnection) {
-  const [table] = await connection.query<{ there: boolean }>(
-    `select to_regclass('webhook_subscriptions') is not null as there`,
+  const [table] = await connection.query<{ there: boolean; destinations: boolean }>(
+    `select to_regclass('webhook_subscriptions') is not null as there, to_regclass('destinations') is not null as destinations`,
   );
   if (!table?.there) return skipped('the service was never started on this database');
   const rows = await connection.query<{ url: string }>(
-    `select distinct url from webhook_subscriptions where status = 'enabled' order by url limit 1000`,
+    `select url from webhook_subscriptions where status = 'enabled'
+     ${table.destinations ? `union select url from destinations where status = 'enabled' and url is not null` : ''}
+     order by url limit 1000`,
   );
   const findings: Omit<Finding, 'check'>[] = [];
   const hosts = new Set<string>();
@@ -128,7 +130,7 @@ async function checkReceivers(egress: Egress, connection: BulkConnection) {
       findings.push(
         warning(
           `webhooks to ${url.host} are not allowed`,
-          'Add it to SIGNALBOX_EGRESS_ALLOW, or change the subscription.',
+          'Add it to SIGNALBOX_EGRESS_ALLOW, or change the subscription or destination.',
         ),
       );
     }
