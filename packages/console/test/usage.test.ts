@@ -1,7 +1,9 @@
 // The usage report, in a real browser on a real service.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { newUuid, uuidOf } from '../../server/src/lib/ids.ts';
 import { parsePrices } from '../../server/src/usage/prices.ts';
+import { insertUsage } from '../../server/src/usage/usage.ts';
 import { expectAccessible } from './support/axe.ts';
 import { startConsole } from './support/console.ts';
 import { hasFocus } from './support/keyboard.ts';
@@ -84,6 +86,16 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
     return sessionId;
   };
   const costly = await run('Costly', 'priced', 'production');
+  const { agentId } = await client.sessions.get(costly);
+  const owner = { organizationId: uuidOf('org', console.service.organizationId), agentId: uuidOf('agt', agentId) };
+  const searched = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, webSearches: 3, costUsd: 0 };
+  await console.service.db.execute(
+    insertUsage(
+      { ...owner, environment: 'production', endUserId: null, keyId: null },
+      { operationId: newUuid(), model: 'scripted/priced', usage: searched },
+      new Date(),
+    ),
+  );
   await run('Free of charge', 'local', 'staging');
 
   const viewer = await console.person('viewer');
@@ -91,6 +103,7 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
   const total = page.getByRole('region', { name: 'Total' });
   await total.getByText(/^(<)?\$0\.000/).waitFor();
   await total.getByText('1 unpriced').waitFor();
+  await total.getByText('3 searches').waitFor();
   await page.getByText('1 model call had no price and is not included.').waitFor();
   await page.getByRole('heading', { name: 'Tokens by day' }).waitFor();
 

@@ -1,5 +1,5 @@
 import type { UsageReport, UsageSum } from '@signalbox/client';
-import { percent, shortNumber } from '../../lib/text-format.ts';
+import { counted, percent, shortNumber } from '../../lib/text-format.ts';
 import { Dollars } from '../../ui/dollars.tsx';
 import { Figure } from '../../ui/figure.tsx';
 import { inDays } from '../../ui/time.tsx';
@@ -18,6 +18,7 @@ export function UsageFigures({
     by: before && amount(before.total) > 0 ? amount(total) / amount(before.total) - 1 : undefined,
     against,
   });
+  const { webSearches = 0 } = total;
   const figure = (amount: (sum: UsageSum) => number) => ({
     change: changeOf(amount),
     // Today is not over: it would look like a fall.
@@ -35,7 +36,12 @@ export function UsageFigures({
           total.unpricedSteps > 0 && { about: `${shortNumber(total.unpricedSteps)} unpriced` })}
         {...(total.costUsd !== null && figure(({ costUsd }) => costUsd ?? 0))}
       />
-      <Figure label="Model calls" value={shortNumber(total.steps)} {...figure(({ steps }) => steps)} />
+      <Figure
+        label="Model calls"
+        value={shortNumber(total.steps)}
+        {...(webSearches > 0 && { about: counted(webSearches, 'search', 'searches') })}
+        {...figure(({ steps }) => steps)}
+      />
       <Figure
         label="Input tokens"
         value={shortNumber(total.inputTokens)}

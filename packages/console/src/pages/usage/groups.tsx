@@ -115,6 +115,15 @@ export function Groups({
       sorts: true,
       cell: ({ outputTokens }) => number(outputTokens),
     },
+    {
+      id: 'searches',
+      label: 'Searches',
+      width: '7rem',
+      end: true,
+      choice: 'hidden',
+      from: 'desktop',
+      cell: ({ webSearches = 0 }) => number(webSearches),
+    },
   ];
   const linkOf = ({ group }: Row): LinkComponentProps | undefined => {
     if (!group) return undefined;
