@@ -142,6 +142,17 @@ export function createMetrics() {
     connections: gauge('signalbox_database_connections', 'Connections of this node to the database'),
     connectionsIdle: gauge('signalbox_database_connections_idle', 'Idle connections of this node to the database'),
     connectionsAwaited: gauge('signalbox_database_connections_awaited', 'Operations waiting for a connection'),
+    freezeAge: gauge(
+      'signalbox_database_freeze_age',
+      'Age of the oldest id that is not frozen, in ids, which PostgreSQL has 2 billion of',
+      'scope',
+      'id',
+    ),
+    freezeMaxAge: gauge(
+      'signalbox_database_freeze_max_age',
+      'Age at which autovacuum freezes a table, as PostgreSQL is configured',
+      'id',
+    ),
 
     // ── The process ──────────────────────────────────────────────────────────────────────────────────────────────────
     build: gauge('signalbox_build_info', 'Always 1', 'version'),

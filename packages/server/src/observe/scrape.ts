@@ -49,8 +49,20 @@ interface Counts {
   forModel: { outage: number; limit: number };
   runnable: Waiting;
   events: Waiting;
+  freezing: Freezing;
   /** Undefined until the first round is complete. */
   inRounds: RoundCounts | undefined;
+}
+
+/** In ids. `databaseX`: of transactions; `databaseM`: of multixacts. */
+interface Freezing {
+  databaseX: number;
+  databaseM: number;
+  /** Null until the tables are there. */
+  tablesX: number | null;
+  tablesM: number | null;
+  maxX: number;
+  maxM: number;
 }
 
 interface Waiting {
@@ -115,7 +127,7 @@ export function createScrape(
 
   function show(counts: Counts | undefined): void {
     metrics.databaseUp.set(counts ? 1 : 0);
-    for (const gauge of [metrics.sessions, metrics.backlog]) gauge.reset();
+    for (const gauge of [metrics.sessions, metrics.backlog, metrics.freezeAge, metrics.freezeMaxAge]) gauge.reset();
     const { waitingForModel, waitingForLimit, runnable, runnableOldest, eventsPending, eventsOldest } = metrics;
     for (const gauge of [waitingForModel, waitingForLimit, runnable, runnableOldest, eventsPending, eventsOldest]) {
       // `reset` would set a gauge without labels to 0, but its value is unknown.
@@ -132,6 +144,7 @@ export function createScrape(
     metrics.runnableOldest.set(ageSeconds(counts.runnable));
     metrics.eventsPending.set(counts.events.count);
     metrics.eventsOldest.set(ageSeconds(counts.events));
+    showFreezing(metrics, counts.freezing);
   }
 
   /** Limits the wait for the query: with an exhausted pool or a cut network it may never end. */
@@ -166,7 +179,7 @@ export function createScrape(
 }
 
 async function countAll(db: Db, now: Date): Promise<Omit<Counts, 'inRounds'>> {
-  const [, , forModel = [], runnable = [], events = []] = await db.batch<unknown>([
+  const [, , forModel = [], runnable = [], events = [], freezing = []] = await db.batch<unknown>([
     sql`select set_config('statement_timeout', ${String(TIMEOUT_MS)}, true)`,
     planForLookups,
     // Its index has few other sessions: those whose approvals expire, and offered steps.
@@ -185,10 +198,33 @@ async function countAll(db: Db, now: Date): Promise<Omit<Counts, 'inRounds'>> {
     sql`
       select count(*)::integer as count, min(occurred_at) as oldest from (
         select occurred_at from events_pending limit ${MOST_COUNTED}) counted`,
+    sql`
+      select age(d.datfrozenxid)::bigint as "databaseX", mxid_age(d.datminmxid)::bigint as "databaseM",
+        t.x::bigint as "tablesX", t.m::bigint as "tablesM",
+        current_setting('autovacuum_freeze_max_age')::bigint as "maxX",
+        current_setting('autovacuum_multixact_freeze_max_age')::bigint as "maxM"
+      from pg_database d
+      cross join (
+        select max(greatest(age(c.relfrozenxid), age(l.relfrozenxid))) as x,
+          max(greatest(mxid_age(c.relminmxid), mxid_age(l.relminmxid))) as m
+        from pg_class c
+        left join pg_class l on l.oid = c.reltoastrelid
+        where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r') t
+      where d.datname = current_database()`,
   ]);
   return {
     forModel: forModel[0] as Counts['forModel'],
     runnable: runnable[0] as Waiting,
     events: events[0] as Waiting,
+    freezing: freezing[0] as Freezing,
   };
+}
+
+function showFreezing({ freezeAge, freezeMaxAge }: Metrics, ages: Freezing): void {
+  freezeAge.set({ scope: 'database', id: 'transaction' }, ages.databaseX);
+  freezeAge.set({ scope: 'database', id: 'multixact' }, ages.databaseM);
+  if (ages.tablesX !== null) freezeAge.set({ scope: 'tables', id: 'transaction' }, ages.tablesX);
+  if (ages.tablesM !== null) freezeAge.set({ scope: 'tables', id: 'multixact' }, ages.tablesM);
+  freezeMaxAge.set({ id: 'transaction' }, ages.maxX);
+  freezeMaxAge.set({ id: 'multixact' }, ages.maxM);
 }

@@ -319,6 +319,14 @@ test('waiting work in the database is counted across all organizations, with how
   expect(samples.get('signalbox_webhook_backlog_sessions{subscription="paused"}')).toBe(2);
   expect(samples.get('signalbox_webhook_backlog_sessions{subscription="enabled"}')).toBe(0);
   expect(samples.get('signalbox_events_pending')).toBeGreaterThan(2);
+  const ages = (scope: string, id: string) =>
+    samples.get(`signalbox_database_freeze_age{scope="${scope}",id="${id}"}`)!;
+  // The tables are younger than the catalog, which the cluster was created with.
+  expect(ages('tables', 'transaction')).toBeGreaterThan(0);
+  expect(ages('database', 'transaction')).toBeGreaterThanOrEqual(ages('tables', 'transaction'));
+  expect(ages('database', 'multixact')).toBeGreaterThanOrEqual(ages('tables', 'multixact'));
+  expect(samples.get('signalbox_database_freeze_max_age{id="transaction"}')).toBe(200_000_000);
+  expect(samples.get('signalbox_database_freeze_max_age{id="multixact"}')).toBe(400_000_000);
   expect(samples.get('signalbox_events_pending_oldest_seconds')).toBe(30);
 });
 
@@ -442,7 +450,9 @@ test('a scrape succeeds while the database fails, and omits unknown values', asy
   const samples = await text();
   expect(samples.get('signalbox_database_up')).toBe(0);
   expect(
-    [...samples.keys()].filter((name) => /^signalbox_(sessions|events_pending|webhook_backlog)/.test(name)),
+    [...samples.keys()].filter((name) =>
+      /^signalbox_(sessions|events_pending|webhook_backlog|database_freeze)/.test(name),
+    ),
   ).toEqual([]);
   expect(samples.has('process_resident_memory_bytes')).toBe(true);
   isDown = false;
