@@ -303,7 +303,7 @@ async function startRoles(
     log.info({ host, port: await listen(server, host, config.metricsPort) }, 'serving metrics');
   }
   if (roles.has('runtime')) {
-    const upkeep = createUpkeep(platform, config);
+    const upkeep = createUpkeep(platform, { ...config, nodeId });
     upkeep.start();
     stops.push(() => upkeep.stop());
     const tools = createTools(platform);

@@ -1,5 +1,5 @@
 // Periodic work: sequencing the event log, counting open sessions, making sessions searchable, erasing end users, deleting expired data, and compacting usage.
-// Every node with the role `runtime` does it; two at once are harmless.
+// Every node with the role `runtime` does it; two at once are harmless. Of old sessions, each deletes its share.
 import { hasEndings, recordEndings } from './agents/model-endings.ts';
 import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from './analytics/fold.ts';
 import { alertBudgets, alertBudgetsIn, organizationsToAlert } from './budgets/alerts.ts';
@@ -21,6 +21,7 @@ import { formatId } from './lib/ids.ts';
 import { paced } from './lib/paced.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
+import { allOfIt, readShare } from './session-rows/share.ts';
 import { dropExpiredShares } from './sessions/reading/shares.ts';
 import { dropOldSessions, hasOldSessions } from './sessions/retention/retention.ts';
 import { createSearchUpdates, ORGANIZATIONS_PAGE, organizationsToUpdate } from './sessions/search/update.ts';
@@ -78,11 +79,17 @@ interface Kept {
   sessionsKeptDays?: number | undefined;
 }
 
+/** `nodeId`: the node deletes its share of the old sessions, among the nodes with a lease; without it, all of them. */
+interface UpkeepOptions extends Kept {
+  nodeId?: string;
+}
+
 export function createUpkeep(
   platform: ErasurePlatform,
-  { eventsKeptDays, deliveriesKeptDays, filesKeptDays, sessionsKeptDays }: Kept,
+  { eventsKeptDays, deliveriesKeptDays, filesKeptDays, sessionsKeptDays, nodeId }: UpkeepOptions,
 ): Upkeep {
   const { db, shards, clock, log } = platform;
+  const shareNow = nodeId === undefined ? allOfIt : () => readShare(db, nodeId);
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
   /** The names of work that may continue after its loop ends. */
@@ -250,7 +257,7 @@ export function createUpkeep(
   const dropSessions = inRounds(
     'deleting old sessions',
     createRound(platform, 'old sessions', (id, within) => hasOldSessions(id, sessionsKeptDays, clock.now(), within)),
-    (organizationId) => dropOldSessions(platform, organizationId, sessionsKeptDays, stopping.signal),
+    (organizationId) => dropOldSessions(platform, organizationId, sessionsKeptDays, stopping.signal, shareNow),
   );
 
   const dropFiles = inRounds(

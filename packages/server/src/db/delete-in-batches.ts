@@ -18,12 +18,17 @@ export interface Batch {
 }
 
 /**
- * Deletes until `find` finds fewer rows than a batch, or `signal` is aborted. Rows that someone else deletes at the same time count as
+ * Deletes until `find` finds fewer rows than a batch, after `maxBatches`, or when `signal` is aborted. Rows that someone else deletes at the same time count as
  * found: nothing is left then, however many do it at once.
  */
-export async function deleteInBatches(db: Queryable, signal: AbortSignal, { find, drop }: Batch): Promise<void> {
+export async function deleteInBatches(
+  db: Queryable,
+  signal: AbortSignal,
+  { find, drop }: Batch,
+  maxBatches = Number.POSITIVE_INFINITY,
+): Promise<void> {
   let found = BATCH;
-  while (found === BATCH && !signal.aborted) {
+  for (let batch = 0; found === BATCH && batch < maxBatches && !signal.aborted; batch += 1) {
     const rows = await db.query<{ found: number }>(sql`
       with old as materialized (${find(LIMIT)}), dropped as (${drop}) select count(*)::int as found from old`);
     found = rows[0]!.found;

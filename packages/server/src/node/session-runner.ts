@@ -18,6 +18,7 @@ import { paced } from '../lib/paced.ts';
 import type { AskModel } from '../models/model/model.ts';
 import type { Platform } from '../platform.ts';
 import type { SessionRow } from '../session-rows/session.ts';
+import { readShare } from '../session-rows/share.ts';
 import { reportToParent, UNREPORTED_PAGE_SIZE, unreportedAmong, unreportedChildren } from '../sessions/children.ts';
 import { withMocks } from '../tools/tool/mocks.ts';
 import type { Tools } from '../tools/tools.ts';
@@ -29,7 +30,6 @@ import { uncountCrash } from './claims/crashes.ts';
 import { createDeadNodeSearch } from './claims/dead-nodes.ts';
 import { createNodeLease } from './claims/node-lease.ts';
 import { Room } from './claims/room.ts';
-import { readShare } from './claims/share.ts';
 import { SessionEnded } from './finish-turn.ts';
 import { createTurnRunner, type TurnRunner } from './turn-runner.ts';
 

@@ -4,7 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import type { Db } from '../../src/db/db.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
+import type { ShareNow } from '../../src/session-rows/share.ts';
 import { dropOldSessions } from '../../src/sessions/retention/retention.ts';
+import { haltingAt } from '../support/halting.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { costOf, listenTo } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
@@ -102,8 +104,8 @@ async function left(table = 'sessions'): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-const drop = (keptDays?: number, over: Partial<TestPlatform['platform']> = {}, signal = never) =>
-  dropOldSessions({ ...test_.platform, ...over }, organizationId, keptDays, signal);
+const drop = (keptDays?: number, over: Partial<TestPlatform['platform']> = {}, signal = never, shareNow?: ShareNow) =>
+  dropOldSessions({ ...test_.platform, ...over }, organizationId, keptDays, signal, shareNow);
 
 test('a session is deleted with its children and all their rows; others stay complete', async () => {
   const old = await session({ endedAt: daysAgo(30) });
@@ -205,6 +207,91 @@ test('the deletion does not wait for sessions that are being written', async () 
   });
 });
 
+/** A node that deletes as the others do, and which sessions it has tried to delete. */
+async function node(part: number, parts: number) {
+  const platform = await test_.anotherNode({ clock });
+  const tried = new Set<string>();
+  const watched: Db = {
+    ...platform.db,
+    async query<Row>(statement: Sql) {
+      const rows = await platform.db.query<Row & { sessionId?: string; endedAt?: string }>(statement);
+      for (const { sessionId, endedAt } of rows) if (sessionId && endedAt) tried.add(sessionId);
+      return rows;
+    },
+  };
+  return { tried, drop: () => drop(5, { ...platform, db: watched }, never, async () => ({ part, parts })) };
+}
+
+test('several nodes at once delete different sessions: together all that are old, with their children, and no other', async () => {
+  const olds: string[] = [];
+  for (let n = 0; n < 60; n += 1) olds.push(await session({ endedAt: daysAgo(30) }));
+  for (const rootId of olds.slice(0, 10)) await session({ endedAt: daysAgo(30), rootId });
+  const stays = [await session(), await session({ endedAt: daysAgo(4) })].toSorted();
+  const nodes = await Promise.all([0, 1, 2].map((part) => node(part, 3)));
+  await Promise.all(nodes.map((one) => one.drop()));
+  for (const table of ['sessions', 'segments', 'messages', 'operations', 'webhook_deliveries'])
+    expect(await left(table), table).toEqual(stays);
+  const tried = nodes.map((one) => [...one.tried]);
+  expect(tried.flat().toSorted()).toEqual(olds.toSorted());
+  expect(tried.every((ids) => ids.length > 0)).toBe(true);
+});
+
+test('nodes that all take everything, as while their number changes, wait for none of the others and leave nothing', async () => {
+  for (let n = 0; n < 30; n += 1) await session({ endedAt: daysAgo(30) });
+  const stays = await session();
+  const nodes = await Promise.all([0, 1].map(() => node(0, 1)));
+  await Promise.all(nodes.map((one) => one.drop()));
+  for (const table of ['sessions', 'segments', 'messages']) expect(await left(table), table).toEqual([stays]);
+});
+
+test('what another transaction has locked is left with its family, and the others are deleted without waiting', async () => {
+  const parent = await session({ endedAt: daysAgo(40) });
+  const child = await session({ endedAt: daysAgo(40), rootId: parent });
+  const alone = await session({ endedAt: daysAgo(35) });
+  for (let n = 0; n < 5; n += 1) await session({ endedAt: daysAgo(30) });
+  const node = await db.connect();
+  await node.query('begin');
+  await node.query(`select 1 from sessions where session_id in ('${child}', '${alone}') for key share`);
+  await drop(5);
+  expect(await left()).toEqual([parent, child, alone].toSorted());
+  expect(await left('messages')).toEqual([parent, child, alone].toSorted());
+  await node.query('commit');
+  await node.end();
+  await drop(5);
+  expect(await left()).toEqual([]);
+  expect(await left('messages')).toEqual([]);
+});
+
+test.each(
+  [
+    /delete from segments/,
+    /delete from webhook_deliveries/,
+    /delete from messages/,
+    /into kept_transcripts/,
+    /^delete from sessions/,
+  ].flatMap((statement) => (['before', 'after'] as const).map((when) => ({ statement, when }))),
+)(
+  'a node that is killed $when $statement has deleted nothing that is not old, and the next one deletes the rest',
+  async ({ statement, when }) => {
+    const old = await session({ endedAt: daysAgo(30), rows: 3 });
+    await session({ endedAt: daysAgo(30), rootId: old, rows: 3 });
+    const stays = [await session({ endedAt: daysAgo(4), rows: 3 }), await session({ rows: 3 })].toSorted();
+    const rowsOf = () =>
+      db.query(sql`
+      select (select count(*)::int from segments g where g.session_id = any(${stays}::uuid[])) as segments,
+        (select count(*)::int from messages m where m.session_id = any(${stays}::uuid[])) as messages`);
+    const before = await rowsOf();
+    const killed = haltingAt(await test_.anotherNode({ clock }), statement, when);
+    void drop(5, killed.platform).catch(() => {});
+    await killed.halted;
+    expect(await rowsOf()).toEqual(before);
+    await drop(5);
+    killed.release();
+    for (const table of ['sessions', 'segments', 'messages']) expect(await left(table), table).toEqual(stays);
+    expect(await rowsOf()).toEqual(before);
+  },
+);
+
 describe('among many', () => {
   test('expired sessions are found without reading the others', async () => {
     await db.execute(sql`
@@ -214,7 +301,8 @@ describe('among many', () => {
         case when n % 2 = 0 then 'idle' else 'completed' end, false, '{}', now(), now(),
         case when n % 2 = 1 then ${daysAgo(1)}::timestamptz end
       from generate_series(1, 20000) n`);
-    await db.execute(sql`analyze sessions`);
+    // The tests before this one have left dead rows.
+    await db.execute(sql`vacuum analyze`);
     await session({ endedAt: daysAgo(30) });
     const heard = listenTo(db);
     await drop(5, { db: heard.db });

@@ -11,9 +11,9 @@
 // A search finds only the node's share of the sessions that were just left or became due (share.ts).
 import sql, { empty } from 'sql-template-tag';
 import type { Platform } from '../../platform.ts';
+import { isIn, SHARE_MS, type Share } from '../../session-rows/share.ts';
 import type { SessionHint } from '../../wake/hints.ts';
 import { notSuspicious } from './crashes.ts';
-import { isIn, SHARE_MS, type Share } from './share.ts';
 
 /** A session that may be claimed as long as it has this epoch. */
 export interface ClaimCandidate extends SessionHint {

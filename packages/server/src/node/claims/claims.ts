@@ -10,6 +10,7 @@ import { type Loaded, loadTranscripts } from '../../session-rows/load-transcript
 import type { LocalStart } from '../../session-rows/local-start.ts';
 import type { Operation } from '../../session-rows/operations.ts';
 import type { SessionRow } from '../../session-rows/session.ts';
+import { EVERYTHING, SHARE_MS, type Share } from '../../session-rows/share.ts';
 import type { SessionHint } from '../../wake/hints.ts';
 import {
   type ClaimCandidate,
@@ -22,7 +23,6 @@ import {
 import { type ClaimedSession, claim, readOperationsOf } from './claim.ts';
 import { limitToOneSuspect } from './crashes.ts';
 import type { Room } from './room.ts';
-import { EVERYTHING, SHARE_MS, type Share } from './share.ts';
 
 export interface Claimer {
   /** Claims this session or, without one, whatever can be found: now, or after the claim under way. */

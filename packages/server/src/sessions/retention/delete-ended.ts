@@ -1,15 +1,16 @@
-// Deletes ended sessions and their children, with everything but their messages: kept-transcripts.ts deletes those that no fork inherits.
+// Deletes ended sessions and their children, with everything but messages that forks inherit (kept-transcripts.ts). Sessions that something
+// else has locked are left, unless an end user is erased.
 //
 // Their segments, operations and deliveries go first, a thousand rows a statement, then the session rows. No statement is long, and
 // the same call deletes what an interrupted one left.
 import type { Session } from '@signalbox/contract';
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../db/db.ts';
 import { deleteInBatches } from '../../db/delete-in-batches.ts';
 import { forgetHolders } from '../../files/retention.ts';
 import type { Platform } from '../../platform.ts';
 import { deletePairs } from '../search/metadata.ts';
-import { releaseTranscripts } from './kept-transcripts.ts';
+import { deleteUninherited, releaseTranscripts } from './kept-transcripts.ts';
 
 /** For the erasure of an end user: the sessions' files go too, and the number of both is recorded in the transaction that deletes them. */
 export interface ErasureOptions {
@@ -25,10 +26,11 @@ export async function deleteEndedSessions(
   signal: AbortSignal,
   erasure?: ErasureOptions,
 ): Promise<number> {
-  const rows = await db.query<{ sessionId: string }>(sql`
-    select s.session_id as "sessionId" from sessions s
+  const children = await db.query<{ sessionId: string; rootId: string }>(sql`
+    select s.session_id as "sessionId", s.root_session_id as "rootId" from sessions s
     where s.organization_id = ${organizationId} and s.root_session_id = any(${[...roots]}::uuid[])`);
-  const ids = [...roots, ...rows.map(({ sessionId }) => sessionId)];
+  const rootOf = new Map(children.map(({ sessionId, rootId }) => [sessionId, rootId]));
+  const ids = [...roots, ...rootOf.keys()];
   await deleteInBatches(db, signal, {
     find: (limit) => sql`
       select x.session_id, x.turn, x.seq_to from segments x
@@ -61,15 +63,24 @@ export async function deleteEndedSessions(
     const rows = await tx.query<{ sessionId: string; metadata: Session['metadata'] }>(sql`
       select session_id as "sessionId", metadata from sessions
       where organization_id = ${organizationId} and session_id = any(${ids}::uuid[]) and ended_at is not null
-      order by session_id for update`);
-    const deleted = rows.map(({ sessionId }) => sessionId);
+      order by session_id for update ${erasure ? empty : sql`skip locked`}`);
+    const found = new Set(rows.map(({ sessionId }) => sessionId));
+    // A family that another node is deleting is left to it as a whole.
+    const left = new Set(erasure ? [] : ids.filter((id) => !found.has(id)).map((id) => rootOf.get(id) ?? id));
+    const whole = rows.filter(({ sessionId: id }) => !left.has(rootOf.get(id) ?? id));
+    const deleted = whole.map(({ sessionId }) => sessionId);
+    if (deleted.length === 0) return 0;
+    await deleteUninherited(tx, organizationId, deleted, signal);
     await releaseTranscripts(tx, organizationId, deleted);
     const files = await forgetHolders(tx, organizationId, deleted, clock.now(), erasure);
-    for (const statement of deletePairs(organizationId, rows)) tx.write(statement);
+    for (const statement of deletePairs(organizationId, whole)) tx.write(statement);
     tx.write(sql`
       delete from received_webhooks
-      where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`);
-    tx.write(deletePendingDeliveries(organizationId, ids));
+      where organization_id = ${organizationId} and session_id = any(${deleted}::uuid[])`);
+    tx.write(deletePendingDeliveries(organizationId, deleted));
+    // The foreign key would delete these one by one, which takes as long as all of the above.
+    tx.write(sql`
+      delete from session_search where organization_id = ${organizationId} and session_id = any(${deleted}::uuid[])`);
     const sessions = await tx.execute(sql`
       delete from sessions
       where organization_id = ${organizationId} and session_id = any(${deleted}::uuid[])`);

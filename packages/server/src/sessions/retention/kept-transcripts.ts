@@ -1,7 +1,8 @@
 // The messages of deleted sessions. Those that forks inherit stay; the others are deleted.
 //
-// kept_transcripts has a row for each deleted session that has messages left. The transaction that deletes a session inserts the row,
-// and marks the rows of the deleted sessions that it inherited from, because it may have been the last of their forks. Both are `due`
+// kept_transcripts has a row for each deleted session that has messages left. The transaction that deletes a session deletes its messages
+// too, if no fork inherits them and there are not too many (`deleteUninherited`); otherwise it inserts the row. It also
+// marks the rows of the deleted sessions that it inherited from, because it may have been the last of their forks. Both are `due`
 // until `trimTranscripts` has deleted what no fork inherits, a thousand messages a statement. After a crash the next pass continues.
 //
 // Deleting an origin therefore writes to none of its forks, however many there are. A fork that is being created locks the row of its
@@ -10,8 +11,12 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db, Queryable, Tx } from '../../db/db.ts';
 import { deleteInBatches } from '../../db/delete-in-batches.ts';
+import { allOfIt, isIn, type ShareNow } from '../../session-rows/share.ts';
 
 const BATCH = 200;
+/** Batches of a thousand messages in the transaction that deletes their sessions. */
+const MAX_BATCHES = 5;
+const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
 /**
  * For the transaction that deletes these sessions, before it deletes their rows. Returns the transcripts to be
@@ -43,19 +48,59 @@ export async function releaseTranscripts(
     tx.query(sql`
       insert into kept_transcripts (organization_id, session_id, due)
       select s.organization_id, s.session_id, true from sessions s
-      where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[])`),
+      where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[]) and exists (
+        select 1 from messages m where m.organization_id = ${organizationId} and m.session_id = s.session_id)`),
   ]);
   return [...ids, ...kept.map(({ sessionId }) => sessionId)];
 }
 
-/** Trims all that are due. */
-export async function trimDueTranscripts(db: Db, organizationId: string, signal: AbortSignal): Promise<void> {
+/**
+ * Deletes the messages of sessions that no fork inherits, up to a few thousand. For the transaction that deletes the sessions and has locked
+ * them: a fork that is being created locks its origin, so none is added meanwhile.
+ */
+export async function deleteUninherited(
+  tx: Tx,
+  organizationId: string,
+  sessionIds: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const inherited = await tx.query<{ sessionId: string }>(sql`
+    select distinct i.source_session_id as "sessionId" from inherited_turns i
+    where i.organization_id = ${organizationId} and i.source_session_id = any(${[...sessionIds]}::uuid[])`);
+  const kept = new Set(inherited.map(({ sessionId }) => sessionId));
+  const ids = sessionIds.filter((id) => !kept.has(id));
+  const batch = {
+    find: (limit: Sql) => sql`
+      select x.session_id, x.turn, x.position from messages x
+      where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}`,
+    drop: dropMessages(organizationId),
+  };
+  await deleteInBatches(tx, signal, batch, MAX_BATCHES);
+}
+
+function dropMessages(organizationId: string): Sql {
+  return sql`
+    delete from messages m using old
+    where m.organization_id = ${organizationId} and m.session_id = old.session_id and m.turn = old.turn
+      and m.position = old.position`;
+}
+
+/** Trims all of a share that are due, once: those that are marked again behind its position are left to the next pass. */
+export async function trimDueTranscripts(
+  db: Db,
+  organizationId: string,
+  signal: AbortSignal,
+  shareNow: ShareNow = allOfIt,
+): Promise<void> {
+  let after = BEFORE_ALL;
   for (let found = BATCH; found === BATCH && !signal.aborted; ) {
     const due = await db.query<{ sessionId: string }>(sql`
       select k.session_id as "sessionId" from kept_transcripts k
-      where k.organization_id = ${organizationId} and k.due order by k.session_id limit ${BATCH}`);
+      where k.organization_id = ${organizationId} and k.due and k.session_id > ${after} and ${isIn(await shareNow())}
+      order by k.session_id limit ${BATCH}`);
     found = due.length;
     const ids = due.map(({ sessionId }) => sessionId);
+    after = ids.at(-1) ?? after;
     await deleteNotInherited(db, organizationId, ids, signal);
     if (!signal.aborted) await db.transaction((tx) => settle(tx, organizationId, ids));
   }
@@ -97,10 +142,7 @@ function deleteNotInherited(
         where m.organization_id = ${organizationId} and m.session_id = k.session_id
           and (m.turn, m.position) > (coalesce(e.turn, -1), coalesce(e.position, -1)) ${limit}) x
       where k.organization_id = ${organizationId} and k.session_id = any(${[...sessionIds]}::uuid[]) ${limit}`,
-    drop: sql`
-      delete from messages m using old
-      where m.organization_id = ${organizationId} and m.session_id = old.session_id and m.turn = old.turn
-        and m.position = old.position`,
+    drop: dropMessages(organizationId),
   });
 }
 

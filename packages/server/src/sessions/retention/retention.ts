@@ -2,12 +2,16 @@
 //
 // A session is deleted together with its children, once the last of them has ended (delete-ended.ts), and last the messages, except those
 // that forks inherit (kept-transcripts.ts): a session that can still be forked has all of them. The next pass resumes an interrupted one.
-// No open session is touched, so no append waits. Two nodes may do it at the same time.
+// No open session is touched, so no append waits.
+//
+// Each node deletes its share of the sessions (session-rows/share.ts), so that several do it at once without touching the same rows. A node
+// that sees other nodes than the others do, for a moment, may find sessions that another one is deleting, and leaves them.
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { dropUnusedDrafts, hasOldDrafts } from '../../agents/drafts.ts';
 import { areThere } from '../../db/rounds.ts';
 import type { Within } from '../../db/shards.ts';
 import type { Platform } from '../../platform.ts';
+import { allOfIt, isIn, type Share, type ShareNow } from '../../session-rows/share.ts';
 import { deleteEndedSessions } from './delete-ended.ts';
 import { trimDueTranscripts } from './kept-transcripts.ts';
 
@@ -16,6 +20,12 @@ const DAY_MS = 24 * 3600 * 1000;
 const BATCH = 200;
 
 type RetentionPlatform = Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>;
+
+/** A session that has ended; `endedAt` with all digits that the database has. */
+interface Ended {
+  sessionId: string;
+  endedAt: string;
+}
 
 interface RetentionRule {
   environment: string;
@@ -62,22 +72,27 @@ export async function dropOldSessions(
   organizationId: string,
   keptDays: number | undefined,
   signal: AbortSignal,
+  shareNow: ShareNow = allOfIt,
 ): Promise<void> {
   for (const { environment, keepDays } of await retentionRules()) {
     const days = Math.min(keptDays ?? Number.POSITIVE_INFINITY, keepDays ?? Number.POSITIVE_INFINITY);
     if (days === Number.POSITIVE_INFINITY) continue;
     const before = new Date(clock.now().getTime() - days * DAY_MS);
     let sessions = 0;
+    // Sessions of other shares, and those that are left, are read once and not again for each batch.
+    let after: Ended | undefined;
     for (let found = BATCH; found === BATCH && !signal.aborted; ) {
-      const ended = await endedBefore(environment, before);
+      const ended = await endedBefore(environment, before, await shareNow(), after);
       found = ended.length;
-      if (found > 0) sessions += await deleteEndedSessions({ db, clock }, organizationId, ended, signal);
+      after = ended.at(-1);
+      const ids = ended.map(({ sessionId }) => sessionId);
+      if (found > 0) sessions += await deleteEndedSessions({ db, clock }, organizationId, ids, signal);
     }
     metrics.sessionsDropped.inc(sessions);
     if (sessions > 0)
       log.info({ organizationId, environment, days, sessions }, 'deleted sessions at the end of their retention');
   }
-  await trimDueTranscripts(db, organizationId, signal);
+  await trimDueTranscripts(db, organizationId, signal, shareNow);
   await dropUnusedDrafts(db, organizationId, clock.now(), signal);
 
   /** The environments that have ended sessions, including deleted environments: one index look-up for each. */
@@ -99,15 +114,15 @@ export async function dropOldSessions(
       where found.environment is not null`);
   }
 
-  /** Root sessions whose children have all ended, oldest first. */
-  async function endedBefore(environment: string, before: Date): Promise<string[]> {
-    const rows = await db.query<{ sessionId: string }>(sql`
-      select s.session_id as "sessionId" from sessions s
+  /** Root sessions of the share whose children have all ended, oldest first. */
+  function endedBefore(environment: string, before: Date, share: Share, after: Ended | undefined): Promise<Ended[]> {
+    return db.query<Ended>(sql`
+      select s.session_id as "sessionId", s.ended_at::text as "endedAt" from sessions s
       where s.organization_id = ${organizationId} and s.environment = ${environment} and s.ended_at <= ${before}
-        and s.root_session_id is null and not exists (
+        ${after ? sql`and (s.ended_at, s.session_id) > (${after.endedAt}::timestamptz, ${after.sessionId})` : empty}
+        and s.root_session_id is null and ${isIn(share)} and not exists (
           select 1 from sessions c where c.organization_id = ${organizationId} and c.root_session_id = s.session_id
             and c.ended_at is null)
-      order by s.ended_at limit ${BATCH}`);
-    return rows.map(({ sessionId }) => sessionId);
+      order by s.ended_at, s.session_id limit ${BATCH}`);
   }
 }
