@@ -13,6 +13,7 @@ import { outdatedServer, serverVersion } from '../../src/db/server-version.ts';
 import { writeStartMark } from '../../src/db/start-mark.ts';
 import type { Finding } from '../../src/operator/doctor/check.ts';
 import { examine } from '../../src/operator/doctor/doctor.ts';
+import { APP_HEADER, POD_TOKEN, startMetadataServices } from '../support/metadata-services.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { startPostgresProxy } from '../support/postgres-proxy.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -314,6 +315,39 @@ test('a listed environment that does not exist, an identity that can’t be had 
     message: expect.stringContaining('SIGNALBOX_CLOUD_IDENTITIES: "production" is not an environment'),
   });
   await client.agents.archive(agentId);
+});
+
+test('an identity from the metadata service of the machine is tried, and what its refusal means is said', async () => {
+  const metadata = await startMetadataServices();
+  const at = `http://127.0.0.1:${metadata.localPort}`;
+  const identityOf = async (token: string) =>
+    await examineWith({
+      SIGNALBOX_CLOUD_IDENTITIES: `${service.organizationId}/production`,
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: `${at}/v1/credentials`,
+      AWS_CONTAINER_AUTHORIZATION_TOKEN: token,
+      IDENTITY_ENDPOINT: `${at}/msi/token`,
+      IDENTITY_HEADER: token === POD_TOKEN ? APP_HEADER : token,
+    });
+  try {
+    const findings = await identityOf(POD_TOKEN);
+    const ok = { status: 'ok', message: 'a token of the identity can be had' };
+    expect([findings.get('identity.azure'), findings.get('identity.bedrock')]).toMatchObject([ok, ok]);
+    expect(findings.get('identity.environments')!.message).toMatch(/can use the identity at azure, bedrock$/);
+    const refused = await identityOf('another-token-of-acme');
+    expect(refused.get('identity.azure')).toMatchObject({
+      status: 'failed',
+      message: 'The identity server of the app gave no token for its managed identity: HTTP 401: check IDENTITY_HEADER',
+    });
+    expect(refused.get('identity.bedrock')).toMatchObject({
+      status: 'failed',
+      message: expect.stringMatching(
+        /^The credentials server of the container gave no token for its role: HTTP 403: check AWS_/,
+      ),
+    });
+    expect(JSON.stringify([...refused.values()])).not.toContain('another-token');
+  } finally {
+    await metadata.close();
+  }
 });
 
 const httpToolWith = (secret: string) => ({

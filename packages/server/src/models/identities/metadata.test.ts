@@ -367,6 +367,27 @@ test('one key serves all regions and calls, and is replaced five minutes before 
   expect(services.issued).toHaveLength(2);
 });
 
+const AZURE_QUERY = '?api-version=2018-02-01&resource=https://cognitiveservices.azure.com';
+const TTL = { 'X-aws-ec2-metadata-token-ttl-seconds': '60' };
+test.each<[number, string, string, Record<string, string>]>([
+  [400, 'PUT', '/latest/api/token', {}],
+  [400, 'PUT', '/latest/api/token', { 'X-aws-ec2-metadata-token-ttl-seconds': '21601' }],
+  [403, 'PUT', '/latest/api/token', { ...TTL, 'X-Forwarded-For': '10.0.0.1' }],
+  [401, 'GET', '/latest/meta-data/iam/security-credentials/', {}],
+  [401, 'GET', '/latest/meta-data/iam/security-credentials/', { 'X-aws-ec2-metadata-token': 'made-up' }],
+  [400, 'GET', '/v1/credentials', {}],
+  [403, 'GET', '/v1/credentials', { Authorization: 'another' }],
+  [403, 'GET', GOOGLE_PATH, {}],
+  [403, 'GET', GOOGLE_PATH, { 'Metadata-Flavor': 'Google', 'X-Forwarded-For': '10.0.0.1' }],
+  [400, 'GET', `/metadata/identity/oauth2/token${AZURE_QUERY}`, {}],
+  [400, 'GET', `/metadata/identity/oauth2/token${AZURE_QUERY}`, { Metadata: 'true', 'X-Forwarded-For': '10.0.0.1' }],
+  [401, 'GET', '/msi/token?api-version=2019-08-01&resource=https://cognitiveservices.azure.com', {}],
+])('the services of these tests refuse with %d: %s %s with %j', async (status, method, path, headers) => {
+  const response = await fetch(`http://127.0.0.1:${services.localPort}${path}`, { method, headers });
+  expect(response.status).toBe(status);
+  expect(services.issued).toEqual([]);
+});
+
 test.each<[MachineCloud | undefined, Record<string, string>]>([
   ['aws', { sys_vendor: 'Amazon EC2\n' }],
   ['aws', { sys_vendor: 'Xen', bios_version: '4.11.amazon\n' }],

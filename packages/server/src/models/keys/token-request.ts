@@ -37,14 +37,16 @@ export async function requestToken(
 /** Throws as `requestToken` if the status is none of success. */
 export function requireSuccess(
   { status, body }: EgressResponse,
-  { name, label, advice = {}, later = [] }: TokenIssuer,
+  { name, label, advice, later = [] }: TokenIssuer,
 ): void {
   if (status >= 200 && status < 300) return;
-  const todo = advice[status] === undefined ? '' : `: ${advice[status]}`;
+  const todo = advice?.[status] === undefined ? '' : `: ${advice[status]}`;
   const shown = `HTTP ${status}${errorIn(body.toString('utf8'))}${todo}`;
   if (status === 429 || status === 408 || status >= 500 || later.includes(status))
     throw new ModelFailure('model_unavailable', `${name} gave no token for ${label}: ${shown}`, { retryable: true });
-  throw new ModelFailure('model_key_rejected', `${name} rejected ${label}: ${shown}`, { retryable: false });
+  // A service that gives advice gets no key that it could reject.
+  const what = advice ? 'gave no token for' : 'rejected';
+  throw new ModelFailure('model_key_rejected', `${name} ${what} ${label}: ${shown}`, { retryable: false });
 }
 
 async function send(egress: OrganizationEgress, request: Parameters<typeof requestToken>[2]): Promise<EgressResponse> {
