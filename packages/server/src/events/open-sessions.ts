@@ -20,7 +20,7 @@ const CHANGING = [...OPENING, 'session.completed', 'session.failed', 'session.ca
 export const openStatuses = ['idle', 'running', 'waiting'] as const;
 
 /** How many records a reader or a batch adds. If there are more, sessions have to be counted. */
-export const MOST_UNCOUNTED = 10_000;
+const MOST_UNCOUNTED = 10_000;
 const RECOUNT_AFTER_MS = 7 * 24 * 3_600_000;
 // Takes seconds at most.
 const CHUNK = 200_000;
