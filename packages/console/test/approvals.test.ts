@@ -417,3 +417,40 @@ test('an approver decides, sees the session without what would change it, and ca
   await page.getByRole('button', { name: 'Approve now' }).press('Enter');
   await expect.poll(async () => (await approval(operationId)).status).toBe('approved');
 });
+
+test('an admin limits what an approver decides, who then sees which approvals are theirs and why the others are not', async () => {
+  const approver = await console.person('approver', 'Lia Limited');
+  const theirs = await askRefund({ order: 'A-10', cents: 1000 });
+  const page = await console.open(console.owner, '/people');
+  await page.getByRole('button', { name: 'Actions for Lia Limited' }).click();
+  await page.getByRole('menuitem', { name: 'Change role' }).click();
+  const dialog = page.getByRole('dialog');
+  const environments = dialog.getByRole('group', { name: 'Environments to decide in' });
+  await environments.getByLabel('All environments').uncheck();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByText('must have at least 1 item').first().waitFor();
+  await environments.getByLabel('staging').check();
+  await expectAccessible(page);
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page
+    .getByRole('row', { name: /Lia Limited/ })
+    .getByText('in staging', { exact: true })
+    .waitFor();
+
+  const hers = await console.open(approver, `/approvals/${theirs.operationId}`);
+  await hers.getByText('only in certain environments, and production is not one of them').waitFor();
+  expect(await hers.getByRole('button', { name: 'Approve', exact: true }).isDisabled()).toBe(true);
+  await hers.goto(hers.url().replace(theirs.operationId, ''));
+  await hers.getByText('Not yours to decide').first().waitFor();
+
+  await page.getByRole('button', { name: 'Actions for Lia Limited' }).click();
+  await page.getByRole('menuitem', { name: 'Change role' }).click();
+  await page.getByRole('radio', { name: /^admin/ }).check();
+  expect(await environments.count()).toBe(0);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page
+    .getByRole('row', { name: /Lia Limited/ })
+    .getByText('all', { exact: true })
+    .waitFor();
+  await console.service.client.approvals.deny(theirs.operationId);
+});

@@ -10,10 +10,10 @@ import { Disclosure } from '../../ui/disclosure.tsx';
 import { Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
+import { Restriction, Several } from '../../ui/restriction.tsx';
 import { inDays } from '../../ui/time.tsx';
 import { LimitFields, limitTexts, parseLimits } from './limits.tsx';
 import { reachOf, reachSentence, reachWarnings } from './reach.ts';
-import { Restriction, Several } from './restriction.tsx';
 
 const permissions: { value: Permission | 'scopes'; label: string; about: string }[] = [
   { value: 'read', label: 'read', about: 'can list and read: for dashboards, exports and webhook receivers' },

@@ -1,6 +1,7 @@
-import type { Invitation, Member, Role } from '@signalbox/client';
+import type { Invitation, Member } from '@signalbox/client';
 import { UserPlus } from 'lucide-react';
 import { useState } from 'react';
+import { useAgentName } from '../../data/agent-names.ts';
 import { useApiMutation, useList, useOrganization } from '../../data/organization.tsx';
 import { AdminsOnly } from '../../ui/admins-only.tsx';
 import { Avatar } from '../../ui/avatar.tsx';
@@ -8,12 +9,14 @@ import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
-import { Choices, TextField } from '../../ui/field.tsx';
+import { TextField } from '../../ui/field.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { fieldError } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { formatExact, Time } from '../../ui/time.tsx';
+import { type Access, AccessFields, accessFields, bodyOf, everything } from './access-fields.tsx';
+import { canDecideText } from './can-decide-text.ts';
 import { OneTimeLink } from './one-time-link.tsx';
 
 type OpenDialog =
@@ -27,14 +30,6 @@ export interface CreatedLink {
   link: string | undefined;
   about: string;
 }
-
-const roles: { value: Role; label: string; about: string }[] = [
-  { value: 'viewer', label: 'viewer', about: 'can view everything except keys and secrets' },
-  { value: 'approver', label: 'approver', about: 'can also decide approvals' },
-  { value: 'member', label: 'member', about: 'can also run sessions, and change agents and webhooks' },
-  { value: 'admin', label: 'admin', about: 'can also manage keys, secrets and people' },
-  { value: 'owner', label: 'owner', about: 'can also add and remove owners' },
-];
 
 export function PeoplePage() {
   return (
@@ -52,6 +47,8 @@ function People() {
   const [created, setCreated] = useState<CreatedLink>();
   const close = () => setDialog(undefined);
   const outranks = (member: Member) => own === 'owner' || member.role !== 'owner';
+  const agentName = useAgentName();
+  const decides = ({ role, canDecide }: Member | Invitation) => canDecideText(role, canDecide, agentName);
   const columns: Column<Member>[] = [
     {
       id: 'name',
@@ -67,6 +64,18 @@ function People() {
     },
     { id: 'email', label: 'Email', phone: 'under', cell: ({ email }) => <span className="quiet">{email}</span> },
     { id: 'role', label: 'Role', width: '8rem', phone: 'aside', cell: ({ role }) => <Badge>{role}</Badge> },
+    {
+      id: 'decides',
+      label: 'Decides approvals',
+      width: '14rem',
+      from: 'desktop',
+      choice: 'shown',
+      cell: (member) => (
+        <span className="quiet" title={decides(member)}>
+          {decides(member)}
+        </span>
+      ),
+    },
     {
       id: 'signed-in',
       label: 'Last signed in',
@@ -90,6 +99,18 @@ function People() {
       cell: ({ name: invited, email }) => invited ?? email ?? <span className="quiet">anyone</span>,
     },
     { id: 'role', label: 'Role', width: '8rem', phone: 'aside', cell: ({ role }) => <Badge>{role}</Badge> },
+    {
+      id: 'decides',
+      label: 'Decides approvals',
+      width: '14rem',
+      from: 'desktop',
+      choice: 'shown',
+      cell: (invitation) => (
+        <span className="quiet" title={decides(invitation)}>
+          {decides(invitation)}
+        </span>
+      ),
+    },
     { id: 'by', label: 'Invited by', width: '20%', phone: 'under', cell: ({ invitedBy }) => invitedBy },
     {
       id: 'expires',
@@ -178,15 +199,16 @@ function Invite({
 }) {
   const [name, setName] = useState('');
   const [email, setEmail] = useState('');
-  const [role, setRole] = useState<Role>('member');
+  const [access, setAccess] = useState<Access>({ role: 'member', canDecide: everything });
   const invite = useApiMutation(
-    (client, _: undefined) => client.invitations.create({ role, ...(name && { name }), ...(email && { email }) }),
+    (client, _: undefined) =>
+      client.invitations.create({ ...bodyOf(access), ...(name && { name }), ...(email && { email }) }),
     ['people'],
   );
   return (
     <FormDialog
       title="Invite person"
-      beside={['name', 'email']}
+      beside={['name', 'email', ...accessFields]}
       action="Create link"
       onClose={onClose}
       submit={async () => {
@@ -213,30 +235,30 @@ function Invite({
         error={fieldError(invite.error, 'email')}
         onChange={(event) => setEmail(event.currentTarget.value)}
       />
-      <Choices label="Role" value={role} onChange={setRole} options={rolesFor(mayOwner)} />
+      <AccessFields value={access} mayOwner={mayOwner} error={invite.error} onChange={setAccess} />
     </FormDialog>
   );
 }
 
-function rolesFor(mayOwner: boolean) {
-  return mayOwner ? roles : roles.filter(({ value }) => value !== 'owner');
-}
-
 function ChangeRole({ member, mayOwner, onClose }: { member: Member; mayOwner: boolean; onClose: () => void }) {
   const organization = useOrganization();
-  const [role, setRole] = useState<Role>(member.role);
-  const change = useApiMutation((client, _: undefined) => client.members.update(member.userId, { role }), ['people']);
+  const [access, setAccess] = useState<Access>({ role: member.role, canDecide: member.canDecide ?? everything });
+  const change = useApiMutation(
+    (client, _: undefined) => client.members.update(member.userId, bodyOf(access)),
+    ['people'],
+  );
   return (
     <FormDialog
       title={`Change the role of ${member.name}`}
       action="Save"
+      beside={accessFields}
       onClose={onClose}
       submit={async () => {
         await change.mutateAsync(undefined);
         await organization.refreshAccount();
       }}
     >
-      <Choices label="Role" value={role} onChange={setRole} options={rolesFor(mayOwner)} />
+      <AccessFields value={access} mayOwner={mayOwner} error={change.error} onChange={setAccess} />
       <p className="quiet">The change takes effect immediately, also in open pages.</p>
     </FormDialog>
   );

@@ -1,6 +1,6 @@
-// Fields with several values of a list, of which a key has some.
+// Fields with several values of a list, some of them chosen.
 import { type ReactNode, useId } from 'react';
-import { Checkbox, FieldError } from '../../ui/field.tsx';
+import { Checkbox, FieldError } from './field.tsx';
 
 interface Option<T extends string> {
   value: T;
