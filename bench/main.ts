@@ -6,6 +6,7 @@ import { apiRead } from './api-read.ts';
 import { apiWrite } from './api-write.ts';
 import { append } from './append.ts';
 import { back } from './back.ts';
+import { destinations } from './destinations.ts';
 import { fanOut } from './fan-out.ts';
 import { files } from './files.ts';
 import { firstToken } from './first-token.ts';
@@ -38,6 +39,7 @@ const benchmarks = [
   webhooks,
   webhookLatency,
   slowReceiver,
+  destinations,
   fanOut,
   tokens,
   twoNodes,

@@ -40,7 +40,7 @@ export interface Bench {
   /** Its resource use, with that of the database's processes if they are visible, on Linux. */
   usage(): Promise<Usage>;
   /** Throws unless the response is a 2xx. */
-  call<T>(method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T>;
+  call<T>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<T>;
   stop(): Promise<void>;
 }
 

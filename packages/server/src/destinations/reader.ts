@@ -3,14 +3,13 @@
 //
 // The reader of the log never waits for a receiver: rows are sent from where they were written. Only if thousands of rows of a destination
 // wait, the rest of its records waits in the log. A destination that has to catch up reads alone until it is where the others are.
-import type { Event } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { type EventRow, selectEvents, viewEvent } from '../events/select.ts';
-import { type EventHead, readEventHead, sequenceEvents } from '../events/sequencer.ts';
+import type { PendingEvent } from '../events/record.ts';
+import { type EventHead, readEventHead, recordOf, sequenceEvents } from '../events/sequencer.ts';
 import { OVER } from '../lib/aborted.ts';
 import { formatId } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import { isCreation, receives } from './destination/filter.ts';
+import { isCreation, type LoggedEvent, receives } from './destination/filter.ts';
 import type { DestinationSender } from './destination/kind.ts';
 import { kinds } from './kinds.ts';
 
@@ -36,7 +35,7 @@ interface Reading {
 /** What a destination takes of the records that were read. */
 interface Take {
   reading: Reading;
-  events: Event[];
+  events: LoggedEvent[];
   isStarted: boolean;
 }
 
@@ -118,10 +117,11 @@ export class LogReader {
   async #read(cursor: number, group: readonly Reading[], { sequence: end, anchorSequence }: EventHead): Promise<void> {
     const db = this.#platform.db.of(this.#organizationId);
     const from = Math.max(cursor, anchorSequence);
-    const rows = await db.query<EventRow>(sql`
-      ${selectEvents(this.#organizationId)} and e.sequence > ${from} and e.sequence <= ${end}
-      order by e.sequence limit ${BATCH}`);
-    const events = rows.map(viewEvent);
+    const rows = await db.query<{ eventId: string; sequence: number; body: PendingEvent; occurredAt: Date }>(sql`
+      select event_id as "eventId", sequence, body, occurred_at as "occurredAt" from events
+      where organization_id = ${this.#organizationId} and sequence > ${from} and sequence <= ${end}
+      order by sequence limit ${BATCH}`);
+    const events = rows.map(({ eventId, sequence, occurredAt, body }) => recordOf(eventId, sequence, occurredAt, body));
     // Retention may have deleted more since the head was read.
     const first = events[0]?.sequence ?? end + 1;
     const lost = first > cursor + 1 ? { from: cursor + 1, to: first - 1 } : undefined;
@@ -180,11 +180,11 @@ export class LogReader {
 }
 
 /** `isLost`: records are missing, perhaps that of the destination's creation. */
-function takeFrom(reading: Reading, events: readonly Event[], isLost: boolean): Take {
+function takeFrom(reading: Reading, events: readonly LoggedEvent[], isLost: boolean): Take {
   const { sender } = reading;
   const { assignment, isFailing } = sender;
   let isStarted = reading.isStarted || isLost;
-  const taken: Event[] = [];
+  const taken: LoggedEvent[] = [];
   for (const event of events) {
     if (isStarted) {
       if (receives(assignment, event, isFailing)) taken.push(event);

@@ -4,6 +4,9 @@ import { isTypeOf } from '../../events/filter.ts';
 import { formatId } from '../../lib/ids.ts';
 import type { DestinationAssignment } from './assignments.ts';
 
+/** A record as the reader has it: the hashes are read when it is sent. */
+export type LoggedEvent = Omit<Event, 'previousHash' | 'hash'>;
+
 type Filter = Pick<DestinationAssignment, 'destinationId' | 'eventTypes' | 'environment' | 'agentIds'>;
 
 /**
@@ -12,7 +15,7 @@ type Filter = Pick<DestinationAssignment, 'destinationId' | 'eventTypes' | 'envi
  */
 export function receives(
   { destinationId, eventTypes, environment, agentIds }: Filter,
-  event: Event,
+  event: LoggedEvent,
   isFailing: boolean,
 ): boolean {
   if (isAbout(event, destinationId) || (isFailing && isHealth(event))) return false;
@@ -22,7 +25,7 @@ export function receives(
 }
 
 /** Whether it is the record of the destination's creation: the destination receives what follows it. */
-export function isCreation(event: Event, destinationId: string): boolean {
+export function isCreation(event: LoggedEvent, destinationId: string): boolean {
   return event.type === 'destination.created' && isAbout(event, destinationId);
 }
 
@@ -36,10 +39,10 @@ export function resourceOfLane(lane: string): { type: string; id: string } {
   return { type: lane.slice(0, at), id: lane.slice(at + 1) };
 }
 
-function isAbout({ resource }: Event, destinationId: string): boolean {
+function isAbout({ resource }: LoggedEvent, destinationId: string): boolean {
   return resource.type === 'destination' && resource.id === formatId('dst', destinationId);
 }
 
-function isHealth({ type }: Event): boolean {
+function isHealth({ type }: LoggedEvent): boolean {
   return type === 'destination.degraded' || type === 'destination.disabled';
 }

@@ -1,9 +1,9 @@
 // What every type of destination has: it decides what becomes due by a record, and sends what is due.
-import type { Event } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import type { HealthUpdate } from '../../deliveries/destinations/destination-health.ts';
 import type { Platform } from '../../platform.ts';
 import type { DestinationAssignment } from './assignments.ts';
+import type { LoggedEvent } from './filter.ts';
 
 export type SenderPlatform = Pick<Platform, 'db' | 'clock' | 'log' | 'metrics' | 'tracing' | 'egress'>;
 
@@ -47,6 +47,6 @@ export interface DestinationSender {
 
 export interface DestinationKind {
   /** Writes what these records make due, in the transaction that advances the reading; `rows` says how many it writes. */
-  due(assignment: DestinationAssignment, events: readonly Event[], now: Date): { statement: Sql; rows: number };
+  due(assignment: DestinationAssignment, events: readonly LoggedEvent[], now: Date): { statement: Sql; rows: number };
   createSender(platform: SenderPlatform, assignment: DestinationAssignment, options: SenderOptions): DestinationSender;
 }

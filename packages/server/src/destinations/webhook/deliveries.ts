@@ -9,7 +9,7 @@ import type { StoredAttempt } from '../../deliveries/stored-attempt.ts';
 import { type EventRow, selectEvents, viewEvent } from '../../events/select.ts';
 import { newUuid } from '../../lib/ids.ts';
 import { type DestinationAssignment, sameDestination } from '../destination/assignments.ts';
-import { laneOf } from '../destination/filter.ts';
+import { type LoggedEvent, laneOf } from '../destination/filter.ts';
 
 /** A delivery that waits to be sent. */
 export interface WaitingDelivery {
@@ -26,6 +26,8 @@ export interface WaitingDelivery {
 type Destination = Pick<DestinationAssignment, 'organizationId' | 'destinationId'>;
 
 const MAX_BODY_BYTES = 64 * 1024;
+// What a record has besides when it is sent: two fields of 64 characters, and a comma.
+const HASHES_BYTES = 160;
 
 /** The bytes of a delivery. */
 export function bodyOf(events: readonly Event[]): Buffer {
@@ -35,7 +37,7 @@ export function bodyOf(events: readonly Event[]): Buffer {
 /** Stores the records as deliveries, those of each lane in order. */
 export function dueDeliveries(
   { organizationId, destinationId }: Destination,
-  events: readonly Event[],
+  events: readonly LoggedEvent[],
   now: Date,
 ): { statement: Sql; rows: number } {
   const rows = [...Map.groupBy(events, laneOf)].flatMap(([lane, ofLane]) =>
@@ -65,11 +67,11 @@ export function dueDeliveries(
 }
 
 /** Up to as many records, and as long a body, as a delivery has. */
-function batches(events: readonly Event[]): Event[][] {
-  const all: Event[][] = [];
+function batches(events: readonly LoggedEvent[]): LoggedEvent[][] {
+  const all: LoggedEvent[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
   for (const event of events) {
-    const own = Buffer.byteLength(JSON.stringify(event)) + 1;
+    const own = Buffer.byteLength(JSON.stringify(event)) + HASHES_BYTES;
     const isFull = all.at(-1)?.length === maxEventsPerDelivery || bytes + own > MAX_BODY_BYTES;
     if (isFull) all.push([]);
     bytes = isFull ? own : bytes + own;
