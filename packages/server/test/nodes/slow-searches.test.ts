@@ -84,6 +84,24 @@ test('a node that renews its lease is no longer dead', async () => {
   expect(count()).toBe(1);
 });
 
+test('rows of nodes that died more than a day ago are deleted, once a minute', async () => {
+  const { db } = world.platform;
+  let elapsedMs = 0;
+  const clock = { ...systemClock, elapsedMs: () => elapsedMs };
+  const findDeadNodes = createDeadNodeSearch({ ...world.platform, clock }, newUuid());
+  const died = async (end: string) => {
+    await db.query(sql`insert into nodes (node_id, lease_expires_at) values (${newUuid()}, now() + ${end}::interval)`);
+    await findDeadNodes();
+    return db.execute(sql`select 1 from nodes where lease_expires_at < now()`);
+  };
+  expect(await died('-25 hours')).toBe(0);
+  expect(await died('-25 hours')).toBe(1);
+  elapsedMs = 59_999;
+  expect(await died('-23 hours')).toBe(2);
+  elapsedMs = 60_000;
+  expect(await died('-25 hours')).toBe(1);
+});
+
 test('a session cancelled on another node aborts its model, even if the wake-up is lost', async () => {
   const { platform, first, count } = slowAt('looking for sessions of this node', await world.anotherNode());
   const aborted = Promise.withResolvers<void>();

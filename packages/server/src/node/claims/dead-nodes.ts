@@ -5,6 +5,7 @@ import type { Platform } from '../../platform.ts';
 
 // Rows of nodes and worker turns that died more than a day ago, deleted by one statement.
 const DELETED_NODES_MAX = 1_000;
+const DELETE_EVERY_MS = 60_000;
 
 /**
  * Returns a function that returns the ids of the dead nodes. While its search is paused, they may include nodes that no session names, and
@@ -39,12 +40,20 @@ export function createDeadNodeSearch(
     return rows.map((row) => row.nodeId);
   }
 
-  return async () => {
-    dead = (await searchSessions()) ?? (await readLeases());
-    await db.execute(sql`
+  let deleteAtMs = Number.NEGATIVE_INFINITY;
+  async function deleteOld(): Promise<void> {
+    if (clock.elapsedMs() < deleteAtMs) return;
+    const deleted = await db.execute(sql`
       delete from nodes w using (
         select node_id from nodes where lease_expires_at < now() - interval '1 day' limit ${DELETED_NODES_MAX}) dead
       where w.node_id = dead.node_id`);
+    // After a full batch there may be more.
+    if (deleted < DELETED_NODES_MAX) deleteAtMs = clock.elapsedMs() + DELETE_EVERY_MS;
+  }
+
+  return async () => {
+    dead = (await searchSessions()) ?? (await readLeases());
+    await deleteOld();
     return dead;
   };
 }
