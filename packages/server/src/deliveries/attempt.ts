@@ -5,11 +5,11 @@ import type { OrganizationEgress } from '../egress/egress.ts';
 import type { EgressErrorKind } from '../egress/errors.ts';
 import { EgressError } from '../egress/errors.ts';
 import { formatId } from '../lib/ids.ts';
-import { storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
 import { errorOfStatus, retryAfterMs, type Verdict, verdictOf } from './back-off.ts';
 import { headersOf, type SigningSecret } from './destinations/signing.ts';
 import { activeSecrets, type Target } from './destinations/target.ts';
+import { storableBody } from './response-body.ts';
 import { type StoredAttempt, storedHeaders } from './stored-attempt.ts';
 
 /** How an attempt at a delivery ended. */
@@ -45,9 +45,6 @@ const TIMEOUT_MS = 15_000;
 /** After it, for the body, which is only stored: a receiver that sends it slowly, or without end, has accepted the delivery. */
 const BODY_MS = 2_000;
 const MAX_RESPONSE_BYTES = 16 * 1024;
-const STORED_RESPONSE_BYTES = 4 * 1024;
-// Shorter words of a header, such as `Basic`, are no secrets.
-const MIN_SECRET_LENGTH = 8;
 
 /** What the headers and the log lines of an attempt say about its delivery. */
 export interface OutgoingDelivery {
@@ -128,7 +125,7 @@ export async function attemptDelivery(
       const { status } = response;
       verdict = verdictOf(status);
       wait = retryAfterMs(status, response.headers['retry-after'], at);
-      result = { status, error: errorOfStatus(status), responseBody: storableBody(response.body, target) };
+      result = { status, error: errorOfStatus(status), responseBody: storableBody(response.body, target.headers) };
     } catch (error) {
       if (!(error instanceof EgressError) || signal.aborted) span?.end();
       if (!(error instanceof EgressError)) throw error;
@@ -161,18 +158,4 @@ export async function attemptDelivery(
     if (posted.verdict !== 'refused') break;
   }
   return { ...outcome, attempts };
-}
-
-/** Without the secrets of the target's own headers, which some receivers repeat. */
-function storableBody(body: Buffer, { headers = {} }: Target): string | null {
-  if (body.length === 0) return null;
-  let text = body.toString();
-  for (const secret of Object.values(headers).flatMap(secretsIn)) text = text.replaceAll(secret, '[secret]');
-  return storableText(Buffer.from(text).subarray(0, STORED_RESPONSE_BYTES).toString());
-}
-
-/** The value of a header, and its words: a receiver may repeat a key without `Bearer`. As such, and as in JSON. */
-function secretsIn(value: string): string[] {
-  const words = value.split(' ').filter((word) => word.length >= MIN_SECRET_LENGTH);
-  return [value, ...words].flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]);
 }

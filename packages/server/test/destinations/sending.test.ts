@@ -346,7 +346,7 @@ test('own headers are sent and nowhere shown, even if the receiver repeats them;
   expect(receiver.received[0]!.headers).toMatchObject({ authorization: `Bearer ${key}`, 'x-team': 'red "team"' });
   const [{ deliveryId } = { deliveryId: '' }] = await deliveries(destinationId);
   const shown = await getDestinationDelivery(world.context(), { destinationId, deliveryId });
-  expect(shown.destinationDelivery.attempts[0]!.responseBody).toContain('[secret]');
+  expect(shown.destinationDelivery.attempts[0]!.responseBody).toContain('[secret authorization]');
   const rows = await world.db.query(sql`select * from destinations t, destination_deliveries d, events e`);
   for (const text of [shown, await health(destinationId), world.lines, rows].map((one) => JSON.stringify(one))) {
     expect(text).not.toContain(key);
