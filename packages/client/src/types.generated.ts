@@ -658,7 +658,7 @@ export interface CreateDestination {
   agentIds?: string[] | undefined;
   /** `https`, without user info, at a public address; `http` and private addresses if the operator allows them. */
   url: string;
-  /** Headers of your own, such as `Authorization` for a receiver that wants a key. They are encrypted and never returned. They replace all earlier ones, and are deleted if the URL gets another host. `X-Service-*`, `Webhook-*`, `Content-*`, `Host`, `User-Agent` and headers of the connection are refused. */
+  /** Headers of your own, such as `Authorization` for a receiver that wants a key. They are encrypted and never returned. They replace all earlier ones, and are deleted if the URL gets another scheme, host or port. `X-Service-*`, `Webhook-*`, `Content-*`, `Host`, `User-Agent` and headers of the connection are refused. */
   headers?: Record<string, string> | undefined;
 }
 
@@ -2383,7 +2383,7 @@ export interface UpdateDestination {
   agentIds?: string[] | null | undefined;
   /** `https`, without user info, at a public address; `http` and private addresses if the operator allows them. */
   url?: string | undefined;
-  /** Headers of your own, such as `Authorization` for a receiver that wants a key. They are encrypted and never returned. They replace all earlier ones, and are deleted if the URL gets another host. `X-Service-*`, `Webhook-*`, `Content-*`, `Host`, `User-Agent` and headers of the connection are refused. */
+  /** Headers of your own, such as `Authorization` for a receiver that wants a key. They are encrypted and never returned. They replace all earlier ones, and are deleted if the URL gets another scheme, host or port. `X-Service-*`, `Webhook-*`, `Content-*`, `Host`, `User-Agent` and headers of the connection are refused. */
   headers?: Record<string, string> | undefined;
   status?: 'enabled' | 'paused' | undefined;
 }

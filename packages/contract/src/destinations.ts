@@ -59,7 +59,7 @@ const Headers = Type.Unsafe<Record<string, string>>({
   propertyNames: { minLength: 1, maxLength: 100 },
   additionalProperties: { type: 'string', minLength: 1, maxLength: 4096 },
   description:
-    'Headers of your own, such as `Authorization` for a receiver that wants a key. They are encrypted and never returned. They replace all earlier ones, and are deleted if the URL gets another host. `X-Service-*`, `Webhook-*`, `Content-*`, `Host`, `User-Agent` and headers of the connection are refused.',
+    'Headers of your own, such as `Authorization` for a receiver that wants a key. They are encrypted and never returned. They replace all earlier ones, and are deleted if the URL gets another scheme, host or port. `X-Service-*`, `Webhook-*`, `Content-*`, `Host`, `User-Agent` and headers of the connection are refused.',
 });
 
 /** Which records of the log a destination has not received, and will not: retention deleted them before they were read. */

@@ -109,8 +109,8 @@ export async function createDestination(
 }
 
 /**
- * Changes apply from the next delivery on; filters, from the next record on. If the host of the url changes, headers that the request does
- * not give anew are deleted: they are secrets of the former host. Has the errors of `createDestination`.
+ * Changes apply from the next delivery on; filters, from the next record on. If the scheme, host or port of the url
+ * changes, headers that the request does not give anew are deleted: they are secrets of the former receiver. Has the errors of `createDestination`.
  */
 export async function updateDestination(
   ctx: Context,
@@ -124,7 +124,7 @@ export async function updateDestination(
     const before = await lockDestination(tx, ctx, uuidOf('dst', input.destinationId));
     const now = ctx.clock.now();
     const url = input.url ?? before.url;
-    const headers = given ?? (new URL(url).host === new URL(before.url).host ? undefined : {});
+    const headers = given ?? (new URL(url).origin === new URL(before.url).origin ? undefined : {});
     const after: DestinationRow = {
       ...before,
       name: input.name ?? before.name,

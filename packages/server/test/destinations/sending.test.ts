@@ -334,7 +334,7 @@ test('during the grace period of a rotation a receiver may know either secret; t
   expect(await health(destinationId)).toMatchObject({ secretVersion: 2, confirmedSecretVersion: 2 });
 });
 
-test('own headers are sent and nowhere shown, even if the receiver repeats them; another host forgets them', async () => {
+test('own headers are sent and nowhere shown, even if the receiver repeats them; another host or scheme forgets them', async () => {
   const key = 'sk_very_secret_1234567890';
   const receiver = await world.receiver(({ headers }) => ({ status: 200, body: JSON.stringify(headers) }));
   const { destinationId } = await world.destination(receiver.url, {
@@ -354,6 +354,19 @@ test('own headers are sent and nowhere shown, even if the receiver repeats them;
   }
   expect((await health(destinationId)).headerNames).toEqual(['authorization', 'x-team']);
 
+  const withoutTls = { destinationId, url: receiver.url };
+  const withTls = { destinationId, url: receiver.url.replace('http:', 'https:') };
+  for (const [from, to] of [
+    [withoutTls, withTls],
+    [withTls, withoutTls],
+  ] as const) {
+    await updateDestination(world.context(), { ...from, headers: { Authorization: `Bearer ${key}` } });
+    expect((await health(destinationId)).headerNames).toEqual(['authorization']);
+    await updateDestination(world.context(), to);
+    expect((await health(destinationId)).headerNames).toEqual([]);
+  }
+
+  await updateDestination(world.context(), { ...withoutTls, headers: { Authorization: `Bearer ${key}` } });
   const other = await world.receiver();
   await updateDestination(world.context(), { destinationId, url: other.url });
   await world.record(newSession());
