@@ -201,6 +201,16 @@ describe('a node whose pool has one connection', () => {
     await call('deleteWebhookSubscription', { env });
   });
 
+  test('completes every change of destinations', async () => {
+    const hook = { type: 'webhook', eventTypes: ['webhook_subscription.*'], url: receiver.url };
+    const { destinationId } = (await call('createDestination', { name: 'Audit', ...hook })).destination;
+    await call('updateDestination', { destinationId, name: 'Audits' });
+    await call('rotateDestinationSecret', { destinationId });
+    await call('testDestination', { destinationId });
+    await call('recoverDestination', { destinationId, from: 1 });
+    await call('deleteDestination', { destinationId });
+  });
+
   test('completes every change of people and the organization', async () => {
     const { invitationId } = (await call('createInvitation', { role: 'member', email: 'a@example.com' })).invitation;
     await call('deleteInvitation', { invitationId });
