@@ -20,6 +20,9 @@ const SAMPLE_MS = 8_000;
 /** The first sessions begin within the time of one response, so that the sessions of a sample are in all parts of their responses. */
 const START_MS = DELTAS * INTERVAL_MS;
 const SETTLE_MS = 3_000;
+/** Whether text goes through the tail (SIGNALBOX_TAIL). A node uses it a minute after its start. */
+const TAIL = process.env.SIGNALBOX_TAIL ?? 'off';
+const UNTIL_TAIL_MS = TAIL === 'on' ? 65_000 : 0;
 const LIMITS = {
   SIGNALBOX_RATE_LIMITS: 'reads=1000000,writes=1000000',
   SIGNALBOX_MAX_STREAMS_PER_KEY: '0',
@@ -60,6 +63,7 @@ async function measure(size: number): Promise<Row[]> {
   await database.connect();
   const agentId = await createAgent(bench, model.hello);
   const [here, there] = [newSeen(), newSeen()];
+  await sleep(UNTIL_TAIL_MS);
   const load = startLoad(bench, agentId, size, { running, other, here, there });
   await sleep(START_MS + SETTLE_MS);
   const samples: Sample[] = [];
@@ -80,6 +84,7 @@ function startNode(bench: Bench, roles: string): Promise<Child> {
       SIGNALBOX_PORT: '0',
       SIGNALBOX_MASTER_KEY: bench.masterKey,
       SIGNALBOX_ROLES: roles,
+      SIGNALBOX_TAIL: TAIL,
       SIGNALBOX_LOG_LEVEL: 'error',
     },
   });

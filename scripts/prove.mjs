@@ -12,6 +12,7 @@ const proofs = [
   { name: 'kill', files: ['proofs/kill.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
   { name: 'outages', files: ['proofs/outages.test.ts', 'proofs/recovery.test.ts'], env: { SIGNALBOX_FAULTS: '12' } },
   { name: 'limits', files: ['proofs/limits.test.ts'], env: { SIGNALBOX_FAULTS: '3' } },
+  { name: 'tail', files: ['proofs/tail.test.ts'] },
   { name: 'retry', files: ['proofs/retry.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
   { name: 'idempotency', files: ['proofs/idempotency.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'faults', files: ['proofs/faults.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },

@@ -248,6 +248,9 @@ create table sessions (
   left_out jsonb,
   -- Searches of the web that the models' providers ran, which they charge for apart from tokens.
   web_searches bigint default 0 not null,
+  -- The node that may have text of the session in the tail, and the flush after which it is. Null if there is none.
+  tail_node uuid,
+  tail_from bigint,
   constraint sessions_pkey primary key (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
@@ -736,6 +739,8 @@ create table nodes (
   -- turns, and for nodes of older code, whose share the others take.
   runs boolean default false not null,
   sends_destinations boolean default false not null,
+  -- Whether the node reads the tail. Others do not write to it while a node without this is running.
+  reads_tail boolean default false not null,
   constraint nodes_pkey primary key (node_id),
   constraint nodes_claim_key unique (claim)
 );
@@ -1383,6 +1388,20 @@ create table destination_deliveries (
 create index destination_deliveries_pending on destination_deliveries (organization_id, destination_id, lane, last_sequence) WHERE (status = 'pending'::text);
 create index destination_deliveries_by_lane on destination_deliveries (organization_id, destination_id, lane, last_sequence);
 create index destination_deliveries_not_accepted on destination_deliveries (organization_id, destination_id, status, delivery_id) WHERE (status <> 'succeeded'::text);
+
+-- Text that was committed and is in no segment yet (journal/tail.ts): a row for each flush of a node, with the text of all its sessions
+-- of an organization. What is before a session's `next_seq` is in segments as well.
+create table journal_tail (
+  organization_id uuid not null,
+  node_id uuid not null,
+  flush bigint not null,
+  -- One item each for a session: its id, the seq of its last chunk, and its chunks, as in `segments.body`.
+  session_ids uuid[] not null,
+  seq_tos bigint[] not null,
+  bodies text[] not null,
+  created_at timestamptz not null,
+  constraint journal_tail_pkey primary key (organization_id, node_id, flush)
+) with (autovacuum_analyze_scale_factor=100, autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=100000, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
 
 create table signalbox_migrations (
   version integer not null,

@@ -1198,7 +1198,7 @@ export interface ListedSession {
   stopReason: StopReason | null;
   /** 0 before the first turn; a fork starts with that of its origin. */
   turn: number;
-  /** Cursor of the last chunk; null before the first. */
+  /** Cursor of the last chunk; null before the first. With `SIGNALBOX_TAIL`, of a chunk up to 20 seconds earlier while a response streams. */
   cursor: string | null;
   usage: Usage;
   budget: Budget | null;
@@ -1983,7 +1983,7 @@ export interface Session {
   stopReason: StopReason | null;
   /** 0 before the first turn; a fork starts with that of its origin. */
   turn: number;
-  /** Cursor of the last chunk; null before the first. */
+  /** Cursor of the last chunk; null before the first. With `SIGNALBOX_TAIL`, of a chunk up to 20 seconds earlier while a response streams. */
   cursor: string | null;
   usage: Usage;
   budget: Budget | null;

@@ -62,7 +62,10 @@ export const Session = Type.Object(
     waitingFor: Nullable(WaitingFor),
     stopReason: Nullable(StopReason),
     turn: Type.Integer({ description: '0 before the first turn; a fork starts with that of its origin.' }),
-    cursor: Nullable(ChunkCursor, { description: 'Cursor of the last chunk; null before the first.' }),
+    cursor: Nullable(ChunkCursor, {
+      description:
+        'Cursor of the last chunk; null before the first. With `SIGNALBOX_TAIL`, of a chunk up to 20 seconds earlier while a response streams.',
+    }),
     usage: Usage,
     budget: Nullable(Budget),
     error: Nullable(SessionError, { description: 'Why the last turn failed, until the next one starts.' }),

@@ -19,9 +19,10 @@ import { createFileStores } from './files/stores.ts';
 import { createApp } from './http/app.ts';
 import { createMonitoringServer } from './http/monitoring.ts';
 import { createLive } from './journal/live.ts';
+import { createTailUse } from './journal/tail-use.ts';
 import { writeAdminKeyFile } from './keys/admin-key-file.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
-import { connectionsWithin, OPEN_FILES_FIX, openFileLimit } from './lib/files/open-files.ts';
+import { acceptedConnections } from './lib/files/open-files.ts';
 import { newUuid } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { createMemory } from './lib/memory.ts';
@@ -312,7 +313,14 @@ async function startRoles(
     stops.push(() => modelLimits.stop());
     await modelLimits.start();
     const ask = createModels(platform, providerKeys, modelLimits, identities);
-    const worker = createSessionRunner(platform, { nodeId, ask, tools, leaseSeconds, graceMs: graceSeconds * 1000 });
+    const worker = createSessionRunner(platform, {
+      nodeId,
+      ask,
+      tools,
+      leaseSeconds,
+      graceMs: graceSeconds * 1000,
+      tail: config.tail ? createTailUse(platform) : undefined,
+    });
     await worker.start();
     stops.push(() => worker.stop());
     const scheduler = createScheduler(platform);
@@ -359,19 +367,6 @@ async function startRoles(
     setupLink: setupToken && linkOf(publicUrl, setupToken),
     drain: () => drain(app.drain),
   };
-}
-
-/** Beyond the limit of open files, the system would close connections without a trace, and the database's as well. */
-async function acceptedConnections({ maxConnections }: Config, log: Log): Promise<number> {
-  const openFiles = await openFileLimit();
-  const accepted = connectionsWithin(openFiles, maxConnections);
-  if (openFiles !== undefined && openFiles < maxConnections) {
-    log.warn(
-      { openFiles, accepted, maxConnections },
-      `the limit of open files allows fewer connections than SIGNALBOX_MAX_CONNECTIONS. ${OPEN_FILES_FIX}`,
-    );
-  }
-  return accepted;
 }
 
 function startIdentity(

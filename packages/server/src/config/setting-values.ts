@@ -206,6 +206,12 @@ export function parseContentCapture(text: string): boolean {
   throw new Error(`"${text}" is not possible${events}; use SPAN_ONLY (or true), or NO_CONTENT (or false)`);
 }
 
+/** Whether it is on. */
+export function parseSwitch(text: string): boolean {
+  if (text !== 'on' && text !== 'off') throw new Error(`"${text}" is not possible; use on or off`);
+  return text === 'on';
+}
+
 export function parseLogLevel(text: string): string {
   if (!logLevels.includes(text as (typeof logLevels)[number])) {
     throw new Error(`"${text}" is not a log level; use one of ${logLevels.join(', ')}`);

@@ -27,6 +27,7 @@ import {
   parseRateLimits,
   parseRoles,
   parseSeconds,
+  parseSwitch,
   parseToken,
   roles,
 } from './setting-values.ts';
@@ -126,6 +127,12 @@ export const settingGroups = {
       default: '20',
       about: 'how long running turns may take to finish their step when the node stops',
       parse: (text) => parseSeconds(text, { minimum: 0, maximum: 3600 }),
+    }),
+    tail: required({
+      variable: 'SIGNALBOX_TAIL',
+      default: 'off',
+      about: 'whether text that streams waits in a tail of the journal: on or off',
+      parse: parseSwitch,
     }),
   },
   Secrets: {

@@ -3,31 +3,33 @@
 // They are batched and written by one statement for a group of organizations. A transition (append.ts) follows the session's
 // text: it includes the unwritten text, and waits for a write in progress.
 //
+// An append writes a segment for each session. If the appender uses the tail (tail.ts), the first delta of a response is appended, and what
+// follows is flushed into the tail. An append then moves it to a segment now and then, and so does the next transition. Sessions that
+// webhooks deliver have no text in the tail: their text is due as soon as it is committed.
+//
+// What a flush wrote stays written: its chunks keep their seqs, also if its outcome is not known. Until it is known by an append, the
+// session has no other flush, so a statement that arrives late adds only what an append adds as well.
+//
 // A commit contains text of one shard (db/shards.ts), and the shards are written independently, so one that is down or slow
 // does not delay the others.
-import sql, { type Sql } from 'sql-template-tag';
 import { planForKeys } from '../db/plan-for-lookups.ts';
 import { groupOrganizations, type Shard } from '../db/shards.ts';
-import { textArray } from '../db/values.ts';
-import { storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
-import { announceCommit, type JournalHead } from './append.ts';
-import type { Position } from './cursor.ts';
-import { deliveryMark } from './delivery-mark.ts';
-import { encodeItems, type Item, type Segment } from './segment.ts';
+import { announceCommit, announceText } from './append.ts';
+import { appendStatement, type Found, headsOf, keyOf, type WrittenHead } from './append-text.ts';
+import { type Lane, newLane, roomOf } from './lanes.ts';
+import { type Item, segmentOf } from './segment.ts';
+import { endOfSegments, flushStatement } from './tail.ts';
+import { createTailLimits, MAX_SEGMENT_DELTAS, MAX_UNFOLDED_MS } from './tail-limits.ts';
+import { type Batch, batchOf, isUnsure, onePerSession, type TextHead, wholeText } from './text-head.ts';
 
-/** Unwritten text of an active session. */
-export interface TextHead extends JournalHead {
-  /** Accepted, not yet written. */
-  pending: Item[];
-  /** A high surrogate that waits for its other half. */
-  carry: string;
-  /** The write in progress, which no transition may overtake. */
-  writing: Promise<void> | undefined;
-  /** The next delta is the first of a model call, which users wait for, so it is written at once. */
-  first: boolean;
-  /** Called once, when the session has a higher epoch. */
-  onFenced: () => void;
+export type { TextHead } from './text-head.ts';
+
+/** How an appender uses the tail. */
+export interface TailOptions {
+  nodeId: string;
+  /** Whether every other node reads it (tail-use.ts). */
+  isAllowed: () => boolean;
 }
 
 export interface Appender {
@@ -35,6 +37,8 @@ export interface Appender {
   append(head: TextHead, item: Item): Promise<void>;
   /** Removes and returns the unwritten text, so that a transition can write it; waits for a write in progress. */
   take(head: TextHead): Promise<Item[]>;
+  /** Moves text to segments that is in the tail for longer than it may be, because its session has shown nothing since. */
+  foldOld(): void;
   /** Writes what is pending. */
   close(): Promise<void>;
 }
@@ -47,28 +51,29 @@ const ENOUGH_DELTAS = 32;
 const RETRY_MS = 100;
 // A session may be this far ahead of the database before its model has to wait.
 const MAX_PENDING_DELTAS = 2_000;
-// Deltas of one session in one segment, which bounds what a reader has to parse at once.
-const MAX_SEGMENT_DELTAS = 1_000;
 // Concurrent commits of a shard: while PostgreSQL works on one, this process handles the response to another.
 const MAX_WRITES = 2;
 // A chunk waits for the commits before its own, and for its own: with fewer sessions in each it is soon written, with more a session
 // costs less of a commit.
 const MAX_SESSIONS = 256;
-
-interface Batch {
-  head: TextHead;
-  deltas: Item[];
-  body: string;
-}
-
+// What a flush costs is hardly more with more sessions.
+const MAX_FLUSHED_SESSIONS = 2_000;
 export function createAppender(
   platform: Pick<Platform, 'db' | 'shards' | 'live' | 'wake' | 'log' | 'clock' | 'metrics'>,
+  tail?: TailOptions,
 ): Appender {
   const { db, shards, clock, log, metrics } = platform;
   /** Heads with pending deltas. */
   const dirty = new Set<TextHead>();
-  /** In progress, by shard; for `undefined` the search for the shards of new organizations. */
-  const writes = new Map<Shard | undefined, Set<Promise<void>>>();
+  const appends = newLane(MAX_WRITES);
+  // One at a time, so that a reader of a flush has read those before it.
+  const flushes = newLane(1);
+  /** For the shards of new organizations. */
+  const searches = newLane(1);
+  let flushCount = 0;
+  const limits = createTailLimits();
+  /** Heads with text in the tail. */
+  const open = new Set<TextHead>();
   /** The dirty heads that don't wait for `gathering`: with a first delta or much text, or for which there was no room. */
   const due = new Set<TextHead>();
   /** While it runs, the text of the other heads is collected. */
@@ -92,41 +97,51 @@ export function createAppender(
 
   function flush(ready: ReadonlySet<TextHead>, maxSessions = MAX_SESSIONS): void {
     const idle = [...ready].filter(({ writing }) => !writing);
+    const now = clock.now().getTime();
     for (const [shard, heads] of Map.groupBy(idle, shardOf)) {
       if (shard === undefined) {
-        if (roomOf(shard) > 0) begin(shard, findShards(heads));
+        if (roomOf(searches, shard) > 0) begin(searches, shard, findShards(heads));
         continue;
       }
+      const { true: toTail = [], false: toSegments = [] } = Object.groupBy(heads, (head) => `${isForTail(head, now)}`);
       // Heads that have waited longest come first.
-      const parts = Math.ceil(heads.length / maxSessions);
-      const size = Math.ceil(heads.length / parts);
-      const writable = heads.slice(0, roomOf(shard) * size);
-      for (let at = 0; at < writable.length; at += size) beginWrite(shard, writable.slice(at, at + size));
-      for (const head of heads.slice(writable.length)) due.add(head);
+      const parts = Math.ceil(toSegments.length / maxSessions);
+      const size = Math.ceil(toSegments.length / parts);
+      const writable = toSegments.slice(0, roomOf(appends, shard) * size);
+      for (let at = 0; at < writable.length; at += size) beginWrite(appends, shard, writable.slice(at, at + size));
+      const flushable = roomOf(flushes, shard) > 0 ? onePerSession(toTail).slice(0, MAX_FLUSHED_SESSIONS) : [];
+      if (flushable.length > 0) beginWrite(flushes, shard, flushable);
+      for (const head of [...toSegments, ...toTail]) if (!head.writing) due.add(head);
     }
+  }
+
+  function isForTail(head: TextHead, now: number): boolean {
+    return head.unfolded?.isOpen === true && tail!.isAllowed() && limits.holds(head, now);
   }
 
   function shardOf({ organizationId }: TextHead): Shard | undefined {
     return shards.of(organizationId);
   }
 
-  function roomOf(shard: Shard | undefined): number {
-    return (shard === undefined ? 1 : MAX_WRITES) - (writes.get(shard)?.size ?? 0);
+  /** Whether something of this head can be written now. Otherwise the write that ends next does so. */
+  function hasRoom(head: TextHead): boolean {
+    const shard = shardOf(head);
+    return roomOf(shard === undefined ? searches : head.unfolded?.isOpen ? flushes : appends, shard) > 0;
   }
 
-  function begin(shard: Shard | undefined, work: Promise<void>): Promise<void> {
-    const underWay = writes.get(shard) ?? new Set();
-    writes.set(shard, underWay);
+  function begin({ underWay }: Lane, shard: Shard | undefined, work: Promise<void>): Promise<void> {
+    const ofShard = underWay.get(shard) ?? new Set();
+    underWay.set(shard, ofShard);
     const done = work.finally(() => {
-      underWay.delete(done);
+      ofShard.delete(done);
       if (dirty.size > 0) schedule();
     });
-    underWay.add(done);
+    ofShard.add(done);
     return done;
   }
 
-  function beginWrite(shard: Shard, heads: TextHead[]): void {
-    const batches = heads.map((head) => batchOf(head, head.pending.splice(0, MAX_SEGMENT_DELTAS)));
+  function beginWrite(lane: Lane, shard: Shard, heads: TextHead[]): void {
+    const batches = heads.map((head) => batchOf(head, head.pending.splice(0, MAX_SEGMENT_DELTAS), lane === flushes));
     for (const head of heads) {
       clean(head);
       // It waits behind the others, which have not had their turn.
@@ -135,7 +150,8 @@ export function createAppender(
     const release = () => {
       for (const head of heads) head.writing = undefined;
     };
-    const done = begin(shard, write(batches).finally(release));
+    const work = lane === flushes ? writeToTail(batches) : write(batches);
+    const done = begin(lane, shard, work.finally(release));
     for (const head of heads) head.writing = done;
   }
 
@@ -151,6 +167,13 @@ export function createAppender(
     due.delete(head);
   }
 
+  /** Its text is written by its next writer. */
+  function lose(head: TextHead): void {
+    clean(head);
+    open.delete(head);
+    head.onFenced();
+  }
+
   async function findShards(heads: readonly TextHead[]): Promise<void> {
     try {
       await shards.find(heads.map(({ organizationId }) => organizationId));
@@ -162,39 +185,109 @@ export function createAppender(
 
   async function write(batches: Batch[]): Promise<void> {
     const now = clock.now();
-    const written = new Set<string>();
+    const written = new Map<string, WrittenHead>();
     let failed = false;
     const took = metrics.appendSeconds.startTimer({ path: 'text' });
     try {
       const groups = groupOrganizations(batches, ({ head }) => head.organizationId);
-      const statements = groups.map((group) => appendStatement(group, now));
-      for (const row of (await db.batch<HeadKey>([planForKeys, ...statements])).flat()) written.add(keyOf(row));
+      const place = tail?.isAllowed() ? { nodeId: tail.nodeId, flush: flushCount } : undefined;
+      const statements = groups.map((group) => appendStatement(group, now, place));
+      for (const row of (await db.batch<WrittenHead>([planForKeys, ...statements])).flat())
+        written.set(keyOf(row), row);
       took();
       metrics.appendSessions.observe(written.size);
     } catch (error) {
       failed = true;
+      // It may still arrive.
+      for (const { head } of batches) if (head.unfolded) head.unfolded.isOpen = false;
       shards.failed(error);
       log.warn({ err: error, sessions: batches.length }, 'append failed; retrying');
     }
     // A session can briefly have two heads here, a fenced one and its successor: only the epoch says whose text it was.
     const missed = batches.filter(({ head }) => !written.has(keyOf(head)));
-    for (const batch of batches) if (written.has(keyOf(batch.head))) advance(batch, now);
+    for (const batch of batches) {
+      const row = written.get(keyOf(batch.head));
+      if (row) advance(batch, batch.items.length, row.isOpen ?? false, now);
+    }
     if (missed.length > 0) await readAgain(missed, now);
     // After a failure, such as a full disk, wait before retrying.
     if (failed) await clock.sleep(RETRY_MS);
   }
 
-  function advance({ head, deltas, body }: Batch, now: Date): void {
-    const previous: Position = { turn: head.turn, seq: head.nextSeq - 1 };
-    const segment: Segment = {
-      turn: head.turn,
-      seqFrom: head.nextSeq,
-      seqTo: head.nextSeq + deltas.length - 1,
-      body,
-      createdAt: now,
+  /** The first `count` items of the batch are in a segment. */
+  function advance({ head, items, body }: Batch, count: number, isOpen: boolean, now: Date): void {
+    const { turn, unfolded } = head;
+    const stored = endOfSegments(head);
+    const shown = { turn, seq: head.nextSeq - (unfolded?.hidden ?? 0) - 1 };
+    const segment =
+      count === items.length
+        ? { turn, seqFrom: stored, seqTo: stored + count - 1, body, createdAt: now }
+        : segmentOf(turn, stored, items.slice(0, count), now);
+    head.nextSeq = Math.max(head.nextSeq, stored + count);
+    head.unfolded = tail && {
+      items: unfolded?.items.slice(count) ?? [],
+      hidden: 0,
+      isOpen,
+      since: now.getTime(),
+      characters: 0,
+      flushedBefore: limits.flushedOf(head.organizationId),
     };
-    head.nextSeq = segment.seqTo + 1;
-    announceCommit(platform, { path: 'text', isText: true }, head, previous, [segment]);
+    const commit = { previous: { turn, seq: stored - 1 }, segments: [segment] };
+    announceCommit(platform, { path: 'text', isText: true }, head, commit, shown);
+  }
+
+  async function writeToTail(batches: Batch[]): Promise<void> {
+    const now = clock.now();
+    flushCount += 1;
+    const flush = flushCount;
+    const took = metrics.appendSeconds.startTimer({ path: 'tail' });
+    let added: Set<string>;
+    try {
+      const groups = groupOrganizations(batches, ({ head }) => head.organizationId);
+      const statements = groups.map((group) =>
+        flushStatement(
+          tail!.nodeId,
+          flush,
+          group.map(({ head, items, body }) => ({ head, seqTo: head.nextSeq + items.length - 1, body })),
+          now,
+        ),
+      );
+      const rows = (await db.batch<{ sessionIds: string[] }>([planForKeys, ...statements])).flat();
+      added = new Set(rows.flatMap(({ sessionIds }) => sessionIds ?? []));
+      took();
+      metrics.appendSessions.observe(added.size);
+    } catch (error) {
+      shards.failed(error);
+      log.warn({ err: error, sessions: batches.length }, 'append failed; retrying');
+      // Readers may have seen it.
+      for (const batch of batches) keepUnfolded(batch, { isKnown: false });
+      await clock.sleep(RETRY_MS);
+      return;
+    }
+    for (const batch of batches) {
+      const { head, items, body } = batch;
+      if (!added.has(head.sessionId)) continue;
+      const previous = { turn: head.turn, seq: head.nextSeq - 1 };
+      const segment = { ...segmentOf(head.turn, head.nextSeq, [], now), seqTo: previous.seq + items.length, body };
+      keepUnfolded(batch, { isKnown: true });
+      announceText(platform, head, previous, segment);
+    }
+    const missed = batches.filter(({ head }) => !added.has(head.sessionId));
+    if (missed.length > 0) await readAgain(missed, now);
+  }
+
+  /** It is in the tail, or may be. */
+  function keepUnfolded({ head, items, body }: Batch, { isKnown }: { isKnown: boolean }): void {
+    const unfolded = head.unfolded!;
+    unfolded.items.push(...items);
+    unfolded.characters += body.length;
+    limits.count(head.organizationId, body);
+    head.nextSeq += items.length;
+    open.add(head);
+    if (isKnown) return;
+    unfolded.hidden += items.length;
+    unfolded.isOpen = false;
+    dirty.add(head);
   }
 
   /**
@@ -203,37 +296,31 @@ export function createAppender(
    * now a standby that had not received them, or was restored to an earlier time. What follows them can't be written either.
    */
   async function readAgain(missed: Batch[], now: Date): Promise<void> {
-    type Found = { sessionId: string; epoch: number; turn: number; nextSeq: number };
     let rows: Found[];
     try {
-      rows = await db.query<Found>(sql`
-        select h.sid as "sessionId", s.epoch, s.turn, s.next_seq as "nextSeq"
-        from unnest(${missed.map(({ head }) => head.organizationId)}::uuid[],
-          ${missed.map(({ head }) => head.sessionId)}::uuid[]) as h(org, sid)
-        cross join lateral (
-          select x.epoch, x.turn, x.next_seq from sessions x
-          where x.organization_id = any(${organizationsOf(missed)}::uuid[]) and x.organization_id = h.org
-            and x.session_id = h.sid
-          limit 1) s`);
+      rows = await db.query<Found>(headsOf(missed));
     } catch (error) {
       shards.failed(error);
       for (const { head, deltas } of missed) putBack(head, deltas);
       return;
     }
     const found = new Map(rows.map((row) => [row.sessionId, row]));
-    for (const { head, deltas } of missed) {
+    for (const batch of missed) {
+      const { head, deltas, items } = batch;
       const row = found.get(head.sessionId);
-      const isBehind = row !== undefined && row.nextSeq < head.nextSeq;
-      const isAhead = row !== undefined && row.nextSeq > head.nextSeq + deltas.length;
+      const stored = endOfSegments(head);
+      const isBehind = row !== undefined && row.nextSeq < stored;
+      // A flush does not move it.
+      const isAhead = row !== undefined && row.nextSeq > stored + (batch.isFlush ? 0 : items.length);
       if (!row || row.epoch !== head.epoch || row.turn !== head.turn || isBehind || isAhead) {
-        clean(head);
-        head.onFenced();
+        lose(head);
         continue;
       }
       // A commit whose response was lost can arrive after its text was put back; then more text follows it in the batch.
-      const count = row.nextSeq - head.nextSeq;
-      if (count > 0) advance(batchOf(head, deltas.slice(0, count)), now);
-      if (count < deltas.length) putBack(head, deltas.slice(count));
+      const count = row.nextSeq - stored;
+      const left = deltas.slice(Math.max(0, count - (items.length - deltas.length)));
+      if (count > 0) advance(batch, count, false, now);
+      if (left.length > 0 || isUnsure(head)) putBack(head, left);
     }
   }
 
@@ -244,9 +331,15 @@ export function createAppender(
 
   async function roomFor(head: TextHead): Promise<void> {
     while (dirty.has(head) && head.pending.length > MAX_PENDING_DELTAS) {
-      const underWay = writes.get(shardOf(head));
-      await (underWay?.size ? Promise.race(underWay) : new Promise<void>((resolve) => setImmediate(resolve)));
+      const underWay = underWayFor(shardOf(head));
+      await (underWay.length > 0 ? Promise.race(underWay) : new Promise<void>((resolve) => setImmediate(resolve)));
     }
+  }
+
+  /** What is under way for a shard, or for all. */
+  function underWayFor(...shards: (Shard | undefined)[]): Promise<void>[] {
+    const lanes = [appends, flushes, searches].flatMap(({ underWay }) => [...underWay]);
+    return lanes.flatMap(([shard, writes]) => (shards.length === 0 || shards.includes(shard) ? [...writes] : []));
   }
 
   return {
@@ -256,13 +349,15 @@ export function createAppender(
       head.pending.push(whole);
       soil(head);
       // Otherwise the next write of its shard does so when it ends.
-      if (roomOf(shardOf(head)) > 0) schedule();
+      if (hasRoom(head)) schedule();
       return head.pending.length > MAX_PENDING_DELTAS ? roomFor(head) : ROOM;
     },
 
     async take(head) {
       while (head.writing) await head.writing;
       clean(head);
+      // The transition moves it.
+      open.delete(head);
       if (head.carry !== '') {
         head.pending.push('\uFFFD');
         head.carry = '';
@@ -270,8 +365,17 @@ export function createAppender(
       return head.pending.splice(0);
     },
 
+    foldOld() {
+      const now = clock.now().getTime();
+      for (const head of open) {
+        if (!head.unfolded?.items.length) open.delete(head);
+        else if (now - head.unfolded.since >= MAX_UNFOLDED_MS) dirty.add(head);
+      }
+      if (dirty.size > 0) schedule();
+    },
+
     async close() {
-      const ended = () => Promise.all([...writes.values()].flatMap((underWay) => [...underWay]));
+      const ended = () => Promise.all(underWayFor());
       await ended();
       if ([...dirty].some((head) => shardOf(head) === undefined)) await findShards([...dirty]);
       // All at once, since there is no later flush.
@@ -282,66 +386,5 @@ export function createAppender(
   };
 }
 
-type HeadKey = Pick<JournalHead, 'sessionId' | 'epoch'>;
-
-function keyOf({ sessionId, epoch }: HeadKey): string {
-  return `${sessionId} ${epoch}`;
-}
-
-function organizationsOf(batches: readonly Batch[]): string[] {
-  return [...new Set(batches.map(({ head }) => head.organizationId))];
-}
-
 // One promise for all that don't have to wait: there are tens of thousands of deltas per second.
 const ROOM = Promise.resolve();
-
-function batchOf(head: TextHead, deltas: Item[]): Batch {
-  return { head, deltas, body: encodeItems(deltas) };
-}
-
-/** Never splits a surrogate pair over two deltas; drops NUL, which PostgreSQL cannot store. */
-function wholeText(head: TextHead, delta: string): string {
-  let text = head.carry + delta;
-  head.carry = '';
-  const last = text.charCodeAt(text.length - 1);
-  if (last >= 0xd800 && last <= 0xdbff) {
-    head.carry = text.slice(-1);
-    text = text.slice(0, -1);
-  }
-  return storableText(text);
-}
-
-/**
- * `found` locks the rows, except those that are locked already. The lock makes the condition on `epoch` true until the commit: without
- * it a claim can come between the check and the insert. Each row is looked up by a lateral join: as a plain join, a database without
- * statistics compares each session of the batch with all of its organization's.
- *
- * The insert takes its values from `found`, which looked at the locked row, and the update reaches that row by its key, also if another
- * transaction changed it after the statement began. (By `ctid` it would not be much faster, and Citus refuses that.)
- */
-function appendStatement(group: readonly Batch[], now: Date): Sql {
-  const heads = group.map(({ head }) => head);
-  const organizations = organizationsOf(group);
-  return sql`
-    with found as materialized (
-      select x.organization_id, x.session_id, x.turn, x.id, b.expect, b.n, b.body
-      from unnest(${heads.map((h) => h.organizationId)}::uuid[], ${heads.map((h) => h.sessionId)}::uuid[],
-        ${heads.map((h) => h.epoch)}::int[], ${heads.map((h) => h.turn)}::int[], ${heads.map((h) => h.nextSeq)}::bigint[],
-        ${group.map(({ deltas }) => deltas.length)}::int[], ${textArray(group.map(({ body }) => body))}::text[])
-        as b(org, sid, epoch, turn, expect, n, body)
-      cross join lateral (
-        select x.organization_id, x.session_id, x.turn, w.webhook_subscription_id as id from sessions x
-        left join webhook_subscriptions w on w.organization_id = any(${organizations}::uuid[])
-          and w.organization_id = x.organization_id and w.environment = x.environment
-        where x.organization_id = any(${organizations}::uuid[]) and x.organization_id = b.org and x.session_id = b.sid
-          and x.epoch = b.epoch and x.turn = b.turn and x.next_seq = b.expect
-        for no key update of x skip locked) x),
-    i as (
-      insert into segments as g (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
-      select d.organization_id, d.session_id, d.turn, d.expect + d.n - 1, d.expect, d.body, ${now}::timestamptz from found d)
-    update sessions s set next_seq = d.expect + d.n, ${deliveryMark()}
-    from found d
-    where s.organization_id = any(${organizations}::uuid[])
-      and s.organization_id = d.organization_id and s.session_id = d.session_id
-    returning s.session_id as "sessionId", s.epoch`;
-}

@@ -6,10 +6,12 @@
 // Writers of a session follow one another (they are fenced), so a later append never sees an older subscription.
 import sql, { type Sql } from 'sql-template-tag';
 
+// A session that runs a draft is not delivered (agents/drafts.ts).
+/** Whether chunks of `sessions s` are delivered. */
+export const isDelivered = sql`(d.id is not null and coalesce(s.pinned_version, 0) >= 0)`;
+
 /** What to set on `sessions s`; `d.id` is the subscription of its environment, or null. */
 export function deliveryMark(): Sql {
-  // A session that runs a draft is not delivered (agents/drafts.ts).
-  const isDelivered = sql`d.id is not null and coalesce(s.pinned_version, 0) >= 0`;
   const isFirst = sql`d.id is distinct from s.delivery_subscription_id and ${isDelivered}`;
   return sql`delivery_due = ${isDelivered},
     delivery_subscription_id = case when ${isDelivered} then d.id else s.delivery_subscription_id end,

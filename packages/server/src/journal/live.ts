@@ -10,8 +10,7 @@
 //
 // Readers that are not at the end of their journal go through a gate (lib/fair-share.ts). It limits how many read the journal or get a
 // part in one turn of the event loop, so many readers at once can neither use up the connection pool nor block the event loop.
-import type { ChunkType, Input } from '@signalbox/contract';
-import sql from 'sql-template-tag';
+import type { Input } from '@signalbox/contract';
 import { OVER } from '../lib/aborted.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
@@ -19,10 +18,12 @@ import { createFairShare } from '../lib/fair-share.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { beginning, comparePositions, endOfJournal, formatCursor, type Position } from './cursor.ts';
+import { readEnds } from './ends.ts';
 import { type JournalInfo, positionAfter, readAfterEach, readJournalInfo, readSome, typesOf } from './read.ts';
 import { createRecent } from './recent.ts';
 import type { Segment } from './segment.ts';
-import type { JournalStream, StreamEnd, StreamPart, StreamReader } from './stream.ts';
+import type { FollowOptions, JournalStream, StreamEnd, StreamPart, StreamReader } from './stream.ts';
+import type { TailMark } from './tail.ts';
 import { cursorPart, partOf, textOf } from './text.ts';
 
 export interface Live {
@@ -42,16 +43,6 @@ export interface Live {
   stop(): Promise<void>;
 }
 
-/** How a journal is followed. */
-export interface FollowOptions {
-  /** Only chunks of these types. */
-  readonly types?: ReadonlySet<ChunkType> | undefined;
-  /** For a session token, which does not see all of a chunk. */
-  readonly forToken?: boolean;
-  /** The stream also ends when the session is idle. */
-  readonly untilIdle?: boolean;
-}
-
 /** A reader that may be able to take more. */
 interface Waker {
   wake(): void;
@@ -67,6 +58,10 @@ interface Feed {
   isKnown: boolean;
   /** Nothing will follow the end. */
   isOver: boolean;
+  /** Up to where the tail was read. What follows the end is after it. */
+  mark?: TailMark | undefined;
+  /** This node committed to it since the last poll, so no other node does. */
+  isWrittenHere?: boolean;
 }
 
 const POLL_MS = 1_000;
@@ -110,8 +105,9 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
 
   function committed(sessionId: string, previous: Position, segments: readonly Segment[]): void {
     const feed = feeds.get(sessionId);
-    if (feed) keep(feed, previous, segments);
-    else started.delete(sessionId);
+    if (!feed) return void started.delete(sessionId);
+    feed.isWrittenHere = true;
+    keep(feed, previous, segments);
   }
 
   function keep(feed: Feed, after: Position, segments: readonly Segment[]): void {
@@ -315,7 +311,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     while (hinted.size > 0 && !stopping.signal.aborted) {
       const places = [...hinted].flatMap((sessionId) => {
         const feed = feeds.get(sessionId);
-        return feed ? { ...feed.head, after: feed.end } : [];
+        return feed ? { ...feed.head, after: feed.end, mark: feed.mark } : [];
       });
       hinted.clear();
       const what = 'reading commits of other nodes';
@@ -323,10 +319,16 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     }
   }
 
-  async function fetch(places: readonly (JournalInfo & { after: Position })[]): Promise<void> {
-    for (const [index, { segments, isEnd }] of (await readAfterEach(db, places)).entries()) {
+  async function fetch(places: readonly (JournalInfo & Pick<Feed, 'mark'> & { after: Position })[]): Promise<void> {
+    for (const [index, { segments, isEnd, mark }] of (await readAfterEach(db, places)).entries()) {
       const { sessionId, after } = places[index]!;
-      committed(sessionId, after, segments);
+      const feed = feeds.get(sessionId);
+      if (!feed) {
+        started.delete(sessionId);
+        continue;
+      }
+      keep(feed, after, segments);
+      if (mark) feed.mark = mark;
       if (!isEnd) hinted.add(sessionId);
     }
   }
@@ -359,21 +361,18 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
 
   /** `end`: where the journal ended before the look. It ends earlier only in a database that lost commits. */
   async function lookAt(known: readonly { feed: Feed; end: Position }[]): Promise<void> {
-    const organizations = known.map(({ feed }) => feed.head.organizationId);
-    const rows = await db.query<{ sessionId: string; turn: number; nextSeq: number; nodeId: string | null }>(sql`
-      select h.sid as "sessionId", s.turn, s.next_seq as "nextSeq", s.node_id as "nodeId"
-      from unnest(${organizations}::uuid[], ${known.map(({ feed }) => feed.head.sessionId)}::uuid[]) as h(org, sid)
-      cross join lateral (
-        select x.turn, x.next_seq, x.node_id from sessions x
-        where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
-          and x.session_id = h.sid
-        limit 1) s`);
-    const found = new Map(rows.map((row) => [row.sessionId, row]));
+    const heads = known.map(({ feed }) => feed.head);
+    const found = new Map((await readEnds(db, heads)).map((row) => [row.sessionId, row]));
     for (const { feed, end } of known) {
       const row = found.get(feed.head.sessionId);
-      if (!row || comparePositions({ turn: row.turn, seq: row.nextSeq - 1 }, end) < 0) endFeed(feed);
+      const isBehind = row && comparePositions({ turn: row.turn, seq: row.nextSeq - 1 }, end) < 0;
+      // Text in the tail is after its segments.
+      if (!row || (isBehind && (!row.hasTail || row.turn !== end.turn))) endFeed(feed);
       else moveEnd(feed, endOfJournal(row));
       if (row?.nodeId) wake.follow(feed.head, row.nodeId);
+      // A hint of it may have been lost.
+      if (row?.nodeId && row.hasTail && !feed.isWrittenHere) fetchSoon(feed.head.sessionId, row.nodeId);
+      feed.isWrittenHere = false;
     }
   }
 

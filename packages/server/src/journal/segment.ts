@@ -36,6 +36,21 @@ export function encodeItems(items: readonly Item[]): string {
   return jsonOfList(items);
 }
 
+/** The segment of some items, the first of which has this seq. */
+export function segmentOf(turn: number, seqFrom: number, items: readonly Item[], createdAt: Date): Segment {
+  return { turn, seqFrom, seqTo: seqFrom + items.length - 1, body: encodeItems(items), createdAt };
+}
+
+/** What of these segments is after a position. */
+export function segmentsAfter(segments: readonly Segment[], { turn, seq }: Position): Segment[] {
+  return segments.flatMap((segment) => {
+    if (segment.turn > turn || (segment.turn === turn && segment.seqFrom > seq)) return segment;
+    if (segment.turn < turn || segment.seqTo <= seq) return [];
+    const items = (JSON.parse(segment.body) as Item[]).slice(seq + 1 - segment.seqFrom);
+    return segmentOf(turn, seq + 1, items, segment.createdAt);
+  });
+}
+
 /** The chunks of a segment after a position, of the requested types. */
 export function chunksOf(segment: Segment, after: Position, types?: ReadonlySet<ChunkType>): Chunk[] {
   const items = JSON.parse(segment.body) as Item[];

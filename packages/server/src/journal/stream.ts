@@ -1,5 +1,6 @@
 // Streams of parts that are taken one at a time, by a reader that has room. While there is no part, nothing waits: no promise, no
 // generator. An open stream is one small object.
+import type { ChunkType } from '@signalbox/contract';
 import { OVER } from '../lib/aborted.ts';
 
 /** A part of an envelope as JSON, with the envelope's cursor. A string is a whole envelope, or if it is empty only a cursor. */
@@ -72,4 +73,14 @@ export function streamOf(read: (signal: AbortSignal) => AsyncGenerator<StreamPar
       };
     },
   };
+}
+
+/** How a journal is followed. */
+export interface FollowOptions {
+  /** Only chunks of these types. */
+  readonly types?: ReadonlySet<ChunkType> | undefined;
+  /** For a session token, which does not see all of a chunk. */
+  readonly forToken?: boolean;
+  /** The stream also ends when the session is idle. */
+  readonly untilIdle?: boolean;
 }

@@ -1,11 +1,10 @@
 // An envelope as the text that readers get, in parts that are short enough for a slow connection.
 import { chunkForToken } from '@signalbox/contract';
 import { formatCursor, type Position } from './cursor.ts';
-import type { FollowOptions } from './live.ts';
 import type { JournalInfo } from './read.ts';
 import type { Text } from './recent.ts';
 import { chunksOf, envelopeOf, type Segment } from './segment.ts';
-import type { StreamPart } from './stream.ts';
+import type { FollowOptions, StreamPart } from './stream.ts';
 
 // A connection takes 16 KiB before it says to wait (http/connection/server.ts). With one more part it buffers less than 64 KiB.
 const PART_BYTES = 47 * 1024;

@@ -202,7 +202,7 @@ class Reader {
         after: this.#progress.get(sessionId)!.at,
       }));
       const found = await readAfterEach(db, places);
-      return found.map((one, index) => ({ head: known[index]!, ...one }));
+      return found.map((one, index) => ({ head: upTo(known[index]!, one.segments.at(-1)), ...one }));
     };
     return live.throughGate(organizationId, read, this.#signal).catch((error) => {
       // The client has left, or the node stops.
@@ -248,4 +248,10 @@ class Reader {
     if (hasMore || !isEnd) this.#due.add(sessionId);
     return step.kind === 'send' ? step.body : undefined;
   }
+}
+
+/** What was read can end later: text in the tail does, and so does what was committed since. */
+function upTo(head: SessionHead, last: Segment | undefined): SessionHead {
+  const end = last && { turn: last.turn, seq: last.seqTo };
+  return end && comparePositions(end, head.end) > 0 ? { ...head, end } : head;
 }

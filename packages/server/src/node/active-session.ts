@@ -9,6 +9,7 @@ import { EXPIRED, expiredApprovals } from '../approvals/approvals.ts';
 import { type ChunkRun, commitTransition, Fenced, type Patch } from '../journal/append.ts';
 import type { Appender, TextHead } from '../journal/appender.ts';
 import type { NewChunk } from '../journal/segment.ts';
+import { endOfSegments } from '../journal/tail.ts';
 import { shortOrText } from '../lib/json/json-text.ts';
 import type { Platform } from '../platform.ts';
 import { deleteFromInbox, type InboxEntry, readInbox } from '../session-rows/inbox.ts';
@@ -150,7 +151,7 @@ export function createActiveSession(
       select closing, epoch, turn, next_seq as "nextSeq", stop, granted_tools as "grantedTools" from sessions
       where organization_id = ${organizationId} and session_id = ${sessionId}`);
     // The journal may have moved on under the same epoch: by a commit whose acknowledgement was lost.
-    if (current?.epoch !== head.epoch || current.turn !== head.turn || current.nextSeq !== head.nextSeq)
+    if (current?.epoch !== head.epoch || current.turn !== head.turn || current.nextSeq !== endOfSegments(head))
       throw new Fenced();
     Object.assign(row, { closing: current.closing, stop: current.stop, grantedTools: current.grantedTools });
     const shown = entries.filter(({ kind }) => kind !== 'message');

@@ -7,6 +7,7 @@ import type { Spending } from '../budgets/session-spending.ts';
 import { Fenced } from '../journal/append.ts';
 import type { Appender } from '../journal/appender.ts';
 import type { NewChunk } from '../journal/segment.ts';
+import { endOfSegments } from '../journal/tail.ts';
 import { OVER } from '../lib/aborted.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { formatId } from '../lib/ids.ts';
@@ -277,7 +278,7 @@ async function cancelActive(context: TurnContext, appender: Appender, late: read
   const unseen = await appender.take(head); // will not be shown
   const isDone = await platform.db.transaction(async (tx) => {
     const current = await lockSession(tx, row.organizationId, row.sessionId);
-    if (current.epoch !== head.epoch || current.nextSeq !== head.nextSeq) throw new Fenced();
+    if (current.epoch !== head.epoch || current.nextSeq !== endOfSegments(head)) throw new Fenced();
     if (late.length > 0 && (current.inbox !== session.queued().length || current.stop)) return false;
     const now = platform.clock.now();
     const ids = late.map(({ operationId }) => operationId);

@@ -11,6 +11,8 @@ import sql, { type Sql } from 'sql-template-tag';
 import { createDefinitionCache } from '../agents/read-definition.ts';
 import { Fenced } from '../journal/append.ts';
 import { createAppender } from '../journal/appender.ts';
+import { dropFolded } from '../journal/tail.ts';
+import type { TailUse } from '../journal/tail-use.ts';
 import { OVER } from '../lib/aborted.ts';
 import { coalesced } from '../lib/coalesced.ts';
 import { formatId } from '../lib/ids.ts';
@@ -50,6 +52,8 @@ export interface SessionRunnerOptions {
   graceMs?: number;
   /** How often a process may crash while it runs one step. Default: see crashes.ts. */
   maxCrashes?: number | undefined;
+  /** If text goes through the tail (journal/tail.ts). */
+  tail?: TailUse | undefined;
   /** Active sessions at once. */
   maxActive?: number;
   /** The limit of the transcripts of active sessions, as JSON. A single larger transcript is loaded anyway. */
@@ -63,6 +67,8 @@ const SHARE_OF_ORGANIZATION = 0.9;
 // What a transcript takes in memory is a small multiple of its JSON.
 const MAX_ACTIVE_BYTES = 256 * 1024 * 1024;
 const POLL_MS = 1_000;
+const DROP_FOLDED_MS = 10_000;
+const LOOK_AT_READERS_MS = 2_000;
 const DEFAULT_GRACE_MS = 20_000;
 // After an unexpected error, so that a session that always fails does not occupy the node.
 const UNEXPECTED_PAUSE_SECONDS = 5;
@@ -84,13 +90,14 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
     nodeId,
     leaseSeconds,
     graceMs = DEFAULT_GRACE_MS,
+    tail,
     maxActive = MAX_ACTIVE,
     maxActiveBytes = MAX_ACTIVE_BYTES,
   } = options;
   const maxSessionsOfOrganization = Math.floor(maxActive * SHARE_OF_ORGANIZATION);
   const room = new Room({ maxSessions: maxActive, maxSessionsOfOrganization, maxBytes: maxActiveBytes });
   const lease = createNodeLease(platform, { nodeId, leaseSeconds, runs: true });
-  const appender = createAppender(platform);
+  const appender = createAppender(platform, tail && { nodeId, isAllowed: tail.isAllowed });
   const definitionOf = createDefinitionCache(db);
   const active = new Map<string, TurnRunner>();
   const running = new Set<Promise<void>>();
@@ -322,6 +329,13 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
           await notifyParents();
         }),
       );
+      loops.push(
+        repeatEvery(DROP_FOLDED_MS, 'deleting text that is in segments', async () => {
+          appender.foldOld();
+          await dropFolded(platform, nodeId);
+        }),
+      );
+      if (tail) loops.push(repeatEvery(LOOK_AT_READERS_MS, 'looking if all nodes read the tail', tail.look));
       unsubscribe.push(
         localRunners.join({
           nodeId,

@@ -4,7 +4,7 @@
 // row's lock: the session resumes once everything it waits for is there, and until then shows what is missing.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
-import { writeTransition } from '../journal/append.ts';
+import { foldTail, writeTransition } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
 import { addToInbox, type InboxBody } from './inbox.ts';
@@ -21,8 +21,9 @@ export async function showWhileWaiting(
   forNode: InboxBody,
 ): Promise<void> {
   const now = ctx.clock.now();
-  if (row.nodeId || row.stop) await addToInbox(tx, row, forNode, { wake: ctx.wake, now });
-  else await writeTransition(ctx, tx, { ...row }, { runs: [{ turn: row.turn, items: [...shown] }], patch: [], now });
+  if (row.nodeId || row.stop) return void (await addToInbox(tx, row, forNode, { wake: ctx.wake, now }));
+  await foldTail(ctx, tx, row, now);
+  await writeTransition(ctx, tx, { ...row }, { runs: [{ turn: row.turn, items: [...shown] }], patch: [], now });
 }
 
 /** The caller has updated the operation; `shown` are the chunks that show the update. */
@@ -39,6 +40,8 @@ export async function recordAwaitedResult(
     await addToInbox(tx, row, forWorker, { wake: ctx.wake, now });
     return row;
   }
+  // A node that gave the session up after a failure may have left some.
+  await foldTail(ctx, tx, row, now);
   const after: SessionRow = { ...row, updatedAt: now };
   const items: NewChunk[] = [...shown];
   const patch: Sql[] = [];

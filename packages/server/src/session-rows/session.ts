@@ -27,6 +27,9 @@ export interface SessionRow {
   nextSeq: number;
   epoch: number;
   nodeId: string | null;
+  /** Where the session may have text after `nextSeq` (journal/tail.ts). */
+  tailNode: string | null;
+  tailFrom: number | null;
   /** How often a node died while it ran the current step (node/claims/crashes.ts). */
   crashes: number;
   queue: string | null;
@@ -72,7 +75,7 @@ export const sessionColumns: Sql = sql`
   s.organization_id as "organizationId", s.session_id as "sessionId", s.agent_id as "agentId",
   s.pinned_version as "pinnedVersion", s.agent_version as "agentVersion", s.environment, s.key_id as "keyId", s.status,
   s.waiting_for as "waitingFor", s.stop_reason as "stopReason", s.turn, s.next_seq as "nextSeq", s.epoch,
-  s.node_id as "nodeId", s.crashes, s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
+  s.node_id as "nodeId", s.tail_node as "tailNode", s.tail_from as "tailFrom", s.crashes, s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
   s.trace_parent as "traceParent",
   s.granted_tools as "grantedTools", s.left_out as "leftOut", s.parent_session_id as "parentSessionId",
   s.parent_operation_id as "parentOperationId", s.root_session_id as "rootSessionId", s.depth,

@@ -3,7 +3,7 @@ import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { type EventSource, recordEvent } from '../events/record.ts';
-import { type Patch, writeTransition } from '../journal/append.ts';
+import { foldTail, type Patch, writeTransition } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
@@ -87,6 +87,7 @@ export async function cancelNow(
   expired: readonly NewChunk[] = [],
 ): Promise<SessionRow> {
   const now = ctx.clock.now();
+  await foldTail(ctx, tx, row, now);
   const came = await takeFromInbox(tx, row);
   const stopped = row.status === 'idle' ? undefined : await cancelTurn(tx, ctx, row, now);
   const [children] = await Promise.all([

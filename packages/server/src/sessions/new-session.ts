@@ -81,6 +81,8 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
     nextSeq: segment ? segment.seqTo + 1 : 1,
     epoch: nodeId ? 1 : 0,
     nodeId: nodeId ?? null,
+    tailNode: null,
+    tailFrom: null,
     crashes: 0,
     queue: null,
     stop: null,
@@ -180,5 +182,6 @@ export function announceNewSession(
   { row, segment }: NewSession,
 ): void {
   platform.analytics.count(row, 'sessionsOpened');
-  if (segment) announceCommit(platform, { path: 'transition', isText: false }, row, beginning, [segment]);
+  if (segment)
+    announceCommit(platform, { path: 'transition', isText: false }, row, { previous: beginning, segments: [segment] });
 }

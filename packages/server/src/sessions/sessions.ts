@@ -16,6 +16,7 @@ import { lockEnvironment } from '../environments/environments.ts';
 import { recordEvent, withoutValues } from '../events/record.ts';
 import { messageParts, textParts } from '../files/message-files.ts';
 import { forgetHolders } from '../files/retention.ts';
+import { deleteFromTail } from '../journal/tail.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { identitiesOf } from '../lib/identities.ts';
@@ -248,6 +249,7 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
     await Promise.all([
       tx.query(sql`
         delete from segments where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
+      tx.query(deleteFromTail(organizationId, ids)),
       tx.query(deletePendingDeliveries(organizationId, ids)),
       tx.query(sql`
         delete from webhook_deliveries where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),

@@ -25,7 +25,7 @@ import {
   readPayload,
   type Topic,
 } from './hints.ts';
-import { createOlderNodeSearch } from './older-nodes.ts';
+import { CHANNEL, createOlderNodeSearch } from './older-nodes.ts';
 
 export interface Wake {
   /** Notifies this node at once and the other nodes within milliseconds: of a journal's text those that follow it. */
@@ -53,8 +53,6 @@ export interface Wake {
 type Environment = Pick<Hints['journal'], 'organizationId' | 'environment'>;
 type Listener<Hint> = (hint: Hint | undefined, from: string | undefined) => void;
 
-/** The channel of all nodes. */
-const CHANNEL = 'signalbox_wake';
 // Long enough to collect the hints of one flush of the journal, and short compared with a network round trip.
 const GATHER_MS = 5;
 // A node that needs none of them still pays for each notification, far more than for each hint in it. So under load, commits that are
@@ -80,7 +78,7 @@ export function createWake({ db, log, clock, nodeId = newUuid(), acrossNodes }: 
   const stop = new AbortController();
   const origin = originOf(nodeId);
   const followers = new Followers(clock);
-  const isOlderNodeThere = createOlderNodeSearch({ db, clock }, CHANNEL);
+  const isOlderNodeThere = createOlderNodeSearch({ db, clock });
   // Plain numbers, because every commit of text is a hint.
   const here = new Map<string, number>();
   const elsewhere = new Map<string, number>();

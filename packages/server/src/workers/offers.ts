@@ -332,8 +332,8 @@ async function claimOffered(
       const [isNew, [row]] = await Promise.all([
         // First, so that a retry of a claim that waits on another node can't claim a second step.
         tx.execute(sql`
-          insert into nodes as w (node_id, lease_expires_at, claim)
-          values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second', ${claimId ?? null})
+          insert into nodes as w (node_id, lease_expires_at, claim, reads_tail)
+          values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second', ${claimId ?? null}, true)
           on conflict (claim) do nothing`),
         tx.query<SessionRow>(sql`
           update sessions s set epoch = s.epoch + 1, node_id = ${workerTurnId}, appended_characters = 0

@@ -141,8 +141,8 @@ export async function heartbeatWorkerTurn(
     throw turnLost();
   }
   const [lease] = await ctx.db.query<{ expiresAt: Date }>(sql`
-    insert into nodes as w (node_id, lease_expires_at)
-    values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second')
+    insert into nodes as w (node_id, lease_expires_at, reads_tail)
+    values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second', true)
     on conflict (node_id) do update set lease_expires_at = excluded.lease_expires_at
     returning w.lease_expires_at as "expiresAt"`);
   return { leaseExpiresAt: lease!.expiresAt.toISOString() };

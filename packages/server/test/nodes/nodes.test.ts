@@ -2,10 +2,12 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAgent } from '../../src/agents/agents.ts';
+import { foldTails } from '../../src/journal/append.ts';
 import { type Appender, createAppender, type TextHead } from '../../src/journal/appender.ts';
 import { readJournalInfo } from '../../src/journal/read.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
+import { lockSession } from '../../src/session-rows/session.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 import { partsOf, wholeOf } from '../support/stream-parts.ts';
@@ -134,45 +136,52 @@ test('a commit of another node arrives completely without a poll, even if it is 
   await ended;
 });
 
-test('each delta reaches a reader on another node, also after a kill -9 of the node that wrote it, and no node without readers', async () => {
-  const [first, next, there, without] = await Promise.all(
-    [
-      await world.anotherNode({ acrossNodes: true }),
-      await world.anotherNode({ acrossNodes: true }),
-      // It does not poll.
-      await world.anotherNode({ acrossNodes: true, clock: createManualClock() }),
-      await world.anotherNode({ acrossNodes: true }),
-    ].map(listening),
-  );
-  const [sessionId = ''] = await insertSessions(1);
-  const gone = new AbortController();
-  const { textOf, ended } = await follow(there!, [sessionId], gone.signal);
-  const hints = () => without!.wake.hintCounts().elsewhere.get('journal') ?? 0;
-  let written = 0;
-  /** Returns how many hints the node without readers got of them. */
-  const write = async (head: TextHead, appender: Appender, count: number) => {
-    const before = hints();
-    for (let n = 0; n < count; n += 1) {
-      await appender.append(head, 'x');
-      written += 1;
-      await expect.poll(() => textOf.get(sessionId), { interval: 5 }).toBe(written);
-    }
-    return hints() - before;
-  };
+test.each(['segments', 'the tail'])(
+  'each delta in %s reaches a reader on another node, also after a kill -9 of the node that wrote it, and no node without readers',
+  async (place) => {
+    const tail = () => (place === 'segments' ? undefined : { nodeId: newUuid(), isAllowed: () => true });
+    const [first, next, there, without] = await Promise.all(
+      [
+        await world.anotherNode({ acrossNodes: true }),
+        await world.anotherNode({ acrossNodes: true }),
+        // It does not poll.
+        await world.anotherNode({ acrossNodes: true, clock: createManualClock() }),
+        await world.anotherNode({ acrossNodes: true }),
+      ].map(listening),
+    );
+    const [sessionId = ''] = await insertSessions(1);
+    const gone = new AbortController();
+    const { textOf, ended } = await follow(there!, [sessionId], gone.signal);
+    const hints = () => without!.wake.hintCounts().elsewhere.get('journal') ?? 0;
+    let written = 0;
+    /** Returns how many hints the node without readers got of them. */
+    const write = async (head: TextHead, appender: Appender, count: number) => {
+      const before = hints();
+      for (let n = 0; n < count; n += 1) {
+        await appender.append(head, 'x');
+        written += 1;
+        await expect.poll(() => textOf.get(sessionId), { interval: 5 }).toBe(written);
+      }
+      return hints() - before;
+    };
 
-  const appender = createAppender(first!);
-  const head = headOf(sessionId);
-  // To begin with, it does not know whether there are nodes of release 0.1.
-  await expect.poll(() => write(head, appender, 1)).toBe(0);
-  expect(await write(head, appender, 10)).toBe(0);
+    const appender = createAppender(first!, tail());
+    const head = headOf(sessionId);
+    // To begin with, it does not know whether there are nodes of release 0.1.
+    await expect.poll(() => write(head, appender, 1)).toBe(0);
+    expect(await write(head, appender, 10)).toBe(0);
 
-  // It is killed: it says nothing to anyone, and another node claims the session.
-  await world.platform.db.execute(sql`update sessions set epoch = epoch + 1 where session_id = ${sessionId}`);
-  const nextAppender = createAppender(next!);
-  const claimed = { ...headOf(sessionId), epoch: 1, nextSeq: head.nextSeq };
-  await expect.poll(() => write(claimed, nextAppender, 1)).toBe(0);
-  expect(await write(claimed, nextAppender, 10)).toBe(0);
-  await Promise.all([appender.close(), nextAppender.close()]);
-  gone.abort();
-  await ended;
-});
+    // It is killed: it says nothing to anyone, and another node claims the session.
+    await world.platform.db.execute(sql`update sessions set epoch = epoch + 1 where session_id = ${sessionId}`);
+    const row = await world.platform.db.transaction((tx) => lockSession(tx, world.organizationId, sessionId));
+    expect(row.nextSeq).toBe(place === 'segments' ? written + 1 : 2);
+    await foldTails(next!, [row], new Date());
+    const nextAppender = createAppender(next!, tail());
+    const claimed = { ...headOf(sessionId), epoch: 1, nextSeq: head.nextSeq };
+    await expect.poll(() => write(claimed, nextAppender, 1)).toBe(0);
+    expect(await write(claimed, nextAppender, 10)).toBe(0);
+    await Promise.all([appender.close(), nextAppender.close()]);
+    gone.abort();
+    await ended;
+  },
+);

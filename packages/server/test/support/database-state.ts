@@ -13,6 +13,7 @@ const CHANGES = `
  */
 export const LEFTOVERS = `
   select 'a session is held or to stop' as what from sessions where node_id is not null or stop is not null
+  union all select 'a session has text in the tail' from sessions where tail_node is not null
   union all select 'an operation is not finished: ' || status from operations where finished_at is null
   union all select 'something is left in an inbox' from session_inbox
   union all select 'an approval is pending' from approvals where status = 'pending'

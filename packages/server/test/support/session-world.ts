@@ -41,6 +41,8 @@ interface WorkOptions {
   list: ListTools;
   graceMs: number;
   maxCrashes: number;
+  /** Whether its text goes through the tail. */
+  tail: boolean;
 }
 
 export async function createWorld(options: { clock?: Clock; prices?: Prices } = {}): Promise<World> {
@@ -65,6 +67,7 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
       list = listOwn,
       graceMs = 0,
       maxCrashes,
+      tail = process.env.SIGNALBOX_TEST_TAIL === 'on',
     }) {
       const nodeId = newUuid();
       const db: Db = {
@@ -75,7 +78,11 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
           return rows;
         },
       };
-      const runner = createSessionRunner({ ...on, db }, { nodeId, ask, tools: { list, run }, graceMs, maxCrashes });
+      const use = tail ? { isAllowed: () => true, look: async () => {} } : undefined;
+      const runner = createSessionRunner(
+        { ...on, db },
+        { nodeId, ask, tools: { list, run }, graceMs, maxCrashes, tail: use },
+      );
       runners.push(runner);
       await runner.start();
       return { ...runner, nodeId };

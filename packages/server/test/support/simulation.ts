@@ -8,6 +8,7 @@ import { raw } from 'sql-template-tag';
 import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { DatabaseUnavailable } from '../../src/db/db.ts';
 import { createDispatcher } from '../../src/deliveries/dispatcher.ts';
+import { createEnvironment } from '../../src/environments/environments.ts';
 import { createLive, streamSession } from '../../src/journal/live.ts';
 import { ApiError } from '../../src/lib/api-error.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
@@ -45,11 +46,15 @@ export interface SimulationOptions {
   sessions: number;
   /** The number of nodes that are killed or stopped during the run, one after another. */
   disturbances: number;
+  /** Text goes through the tail. Webhooks would keep it out: half of the sessions are in an environment without a subscription. */
+  tail?: boolean;
   /** Rewrites every statement, to disable a mechanism of the service. */
   mutate?: (text: string) => string;
 }
 
 const NODES = 3;
+/** An environment without a subscription. */
+const QUIET = 'quiet';
 const MAX_MESSAGES = 3;
 const SHARES: FaultShares = { lost: 0.006, unanswered: 0.012, late: 0.015, slow: 0.1 };
 const MODEL_FAILS = 0.04;
@@ -144,7 +149,10 @@ class Simulation {
     const limits = { turnTimeoutSeconds: 3_600 };
     const agentId = await this.#world.agent(TOOLS, { limits });
     for (const { faults } of this.#nodes) faults.breaks(true);
-    const lanes = Array.from({ length: this.#options.sessions }, () => this.#session(agentId, this.#random.fork()));
+    if (this.#options.tail) await createEnvironment(ctx, { name: QUIET });
+    const lanes = Array.from({ length: this.#options.sessions }, (_, index) =>
+      this.#session(agentId, this.#random.fork(), !this.#options.tail || index % 2 === 0),
+    );
     const disturbed = this.#disturb(this.#random.fork());
     const histories = await Promise.race([Promise.all([Promise.all(lanes), disturbed]), clock.sleep(LIMIT_MS)]);
     if (!histories) return ['every session comes to its end'];
@@ -178,6 +186,7 @@ class Simulation {
       run: this.#toolsOf(random),
       // Here one step may lose more nodes than the default limit allows.
       maxCrashes: Number.POSITIVE_INFINITY,
+      ...(this.#options.tail && { tail: true }),
     });
     const dispatcher = createDispatcher(platform, { nodeId: runner.nodeId, version: '0', graceMs: 0 });
     dispatcher.start();
@@ -265,9 +274,14 @@ class Simulation {
   // ── Clients ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Opens a session, sends it messages and reads it to its end. Resolves with a function that reads its history once all is quiet. */
-  async #session(agentId: string, random: Random): Promise<() => Promise<History & { sessionId: string }>> {
+  async #session(
+    agentId: string,
+    random: Random,
+    isDelivered: boolean,
+  ): Promise<() => Promise<History & { sessionId: string }>> {
     const sent: SentMessage[] = [{ text: 'message 1', isAcknowledged: true }];
-    const sessionId = await this.#world.open(agentId, { input: 'message 1' });
+    const environment = isDelivered ? 'production' : QUIET;
+    const sessionId = await this.#world.open(agentId, { input: 'message 1', environment });
     const seen: Chunk[] = [];
     const deciding: Promise<unknown>[] = [];
     const late = Promise.withResolvers<Position>();
@@ -291,7 +305,7 @@ class Simulation {
     const readings = await Promise.all([whole, rest]);
     await Promise.all(deciding);
     return async () => {
-      await this.#delivered(sessionId);
+      if (isDelivered) await this.#delivered(sessionId);
       const { data } = await listMessages(this.#world.ctx, { sessionId, limit: 100 });
       return {
         sessionId,
@@ -306,7 +320,7 @@ class Simulation {
         calls: this.#calls,
         isTextOfTurn,
         repeatable: REPEATABLE,
-        deliveries: this.#deliveries.filter((delivery) => delivery.sessionId === sessionId),
+        deliveries: isDelivered ? this.#deliveries.filter((delivery) => delivery.sessionId === sessionId) : undefined,
       };
     };
   }

@@ -4,6 +4,7 @@
 // Claims run only here, one after another. A session that names this node when two searches begin, one after the other, and is
 // neither active nor about to be started by an API call, has therefore no runner.
 import sql from 'sql-template-tag';
+import { foldTails } from '../../journal/append.ts';
 import { coalesced } from '../../lib/coalesced.ts';
 import type { Platform } from '../../platform.ts';
 import { type Loaded, loadTranscripts } from '../../session-rows/load-transcripts.ts';
@@ -60,7 +61,7 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const FIRST_TIME = { runnableAt: new Date(0), sessionId: FIRST_ID };
 
 export function createClaimer(
-  platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'log' | 'wake'>,
+  platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'log' | 'wake' | 'live' | 'metrics'>,
   { nodeId, room, signal, isActive, hasSuspect, start, onArrival, onUnowned }: ClaimerOptions,
 ): Claimer {
   const { db, shards, clock, log, wake } = platform;
@@ -147,6 +148,7 @@ export function createClaimer(
       const failed = await shards.forEachShardWithTimeout('claiming sessions', some, organizationOf, async (group) => {
         const rows = await claim(platform, nodeId, group, dead);
         isClaimed ||= rows.length > 0;
+        await foldTails(platform, rows, clock.now());
         const claimed = new Set(rows.map(({ sessionId }) => sessionId));
         for (const candidate of group) if (!claimed.has(candidate.sessionId)) claimLater(candidate);
         const takenOver = new Set(group.flatMap((one) => (one.nodeId === null ? [] : [one.sessionId])));

@@ -27,8 +27,8 @@ export function createNodeLease(
 
   async function renew(): Promise<void> {
     await db.query(sql`
-      insert into nodes as w (node_id, lease_expires_at, runs)
-      values (${nodeId}, now() + ${leaseSeconds} * interval '1 second', ${runs})
+      insert into nodes as w (node_id, lease_expires_at, runs, reads_tail)
+      values (${nodeId}, now() + ${leaseSeconds} * interval '1 second', ${runs}, true)
       on conflict (node_id) do update set lease_expires_at = excluded.lease_expires_at`);
   }
 

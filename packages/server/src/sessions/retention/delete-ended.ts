@@ -8,6 +8,7 @@ import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../db/db.ts';
 import { deleteInBatches } from '../../db/delete-in-batches.ts';
 import { forgetHolders } from '../../files/retention.ts';
+import { deleteFromTail } from '../../journal/tail.ts';
 import type { Platform } from '../../platform.ts';
 import { deletePairs } from '../search/metadata.ts';
 import { deleteUninherited, releaseTranscripts } from './kept-transcripts.ts';
@@ -81,6 +82,7 @@ export async function deleteEndedSessions(
     // The foreign key would delete these one by one, which takes as long as all of the above.
     tx.write(sql`
       delete from session_search where organization_id = ${organizationId} and session_id = any(${deleted}::uuid[])`);
+    tx.write(deleteFromTail(organizationId, deleted));
     const sessions = await tx.execute(sql`
       delete from sessions
       where organization_id = ${organizationId} and session_id = any(${deleted}::uuid[])`);
