@@ -15,6 +15,7 @@ import type { Message, RunOptions, Signalbox, Tool, Turn } from './imports.ts';
 declare global {
   const client: Signalbox;
   const agentId: string, sessionId: string, operationId: string, toolCallId: string, scheduleId: string, deliveryId: string, fileId: string, keyId: string;
+  const destination: { destinationId: string };
   const bytes: Uint8Array<ArrayBuffer>;
   const tools: Tool[];
   const stopping: AbortController;
