@@ -86,6 +86,33 @@ test('the filters are in the URL, so a reload or a shared link shows the same', 
   expect(new URL(page.url()).search).toBe('');
 });
 
+test('the filter of an agent takes its id, shows what is about it, and is reached from an event', async () => {
+  const { client } = console.service;
+  const [one, other] = [
+    await client.agents.create({ name: 'Filtered one', model: 'scripted/x' }),
+    await client.agents.create({ name: 'Other one', model: 'scripted/x' }),
+  ];
+  await client.agents.update(one.agentId, { name: 'Filtered agent' });
+  const page = await console.open(console.owner, '/events');
+  await records(page).filter({ hasText: 'Other one' }).first().waitFor();
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByRole('button', { name: 'Agent', exact: true }).click();
+  await page.getByLabel('Agent', { exact: true }).fill('Filtered agent');
+  await page.keyboard.press('Enter');
+  await page.getByText('Enter the whole id of an agent.').waitFor();
+  await page.getByLabel('Agent', { exact: true }).fill(one.agentId);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => records(page).count()).toBe(2);
+  expect(new URL(page.url()).searchParams.get('agentId')).toBe(one.agentId);
+  await expectAccessible(page);
+  await page.goto(page.url().replace(one.agentId, other.agentId));
+  await expect.poll(() => records(page).count()).toBe(1);
+  await page.goto(page.url().replace(/\?.*/, ''));
+  await records(page).filter({ hasText: 'Filtered agent' }).first().click();
+  await page.getByRole('link', { name: 'all events about this agent' }).click();
+  await expect.poll(() => records(page).count()).toBe(2);
+});
+
 test('a view shows the events of its kind, old and new', async () => {
   await console.service.client.keys.create({ name: 'viewed', permission: 'read' });
   const page = await console.open(console.owner, '/events');

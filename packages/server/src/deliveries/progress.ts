@@ -9,6 +9,7 @@
 // another delivery than its own there was overtaken and stops. What depends on the current subscription (which delivery is next and
 // what is skipped) is also conditional on its epoch, under a lock that conflicts with changes of the subscription.
 // Locks are taken in one order everywhere: subscription, sessions by id, deliveries.
+
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { planForLookups } from '../db/plan-for-lookups.ts';
@@ -17,6 +18,7 @@ import { recordEvent, systemSource } from '../events/record.ts';
 import { formatCursor, type Position } from '../journal/cursor.ts';
 import type { Segment } from '../journal/segment.ts';
 import { formatId } from '../lib/ids.ts';
+import { agentIdOf } from '../session-rows/session.ts';
 import { maxBodyBytes, maxChunks, type UndeliveredJournal } from './batch.ts';
 import type { AttemptedDelivery, Delivery, FinishedDelivery } from './delivery.ts';
 import { type DeliveryRow, deliveryColumns, deliveryOf, encodeChunkTypes } from './delivery-row.ts';
@@ -278,6 +280,7 @@ export async function giveUp(
     await tx.query(lockSubscription(assignment));
     const [moved] = await tx.query<AdvancedRow>(advanceSessions(assignment, [{ ...moveOf({ done }), cursor: null }]));
     if (!moved) return undefined;
+    const agentId = await agentIdOf(tx, assignment.organizationId, sessionId);
     await Promise.all([
       ...finishDeliveries(assignment, [done], 'exhausted', now).map((statement) => tx.query(statement)),
       tx.query(
@@ -287,6 +290,7 @@ export async function giveUp(
           outcome: 'failure',
           environment: assignment.environment,
           sessionId: formatId('ses', sessionId),
+          agentId,
         }),
       ),
     ]);

@@ -1,7 +1,9 @@
 // The row of a file that exists.
 import type { FilePart, StoredFile, Uploader } from '@signalbox/contract';
 import sql from 'sql-template-tag';
+import type { Queryable } from '../db/db.ts';
 import { formatId } from '../lib/ids.ts';
+import { agentIdOf } from '../session-rows/session.ts';
 
 export interface FileRow {
   readonly fileId: string;
@@ -38,9 +40,14 @@ export function filePart({ fileId, mediaType, bytes, filename }: FileRow): FileP
   return { type: 'file', fileId: formatId('file', fileId), mediaType, bytes, ...(filename !== null && { filename }) };
 }
 
-/** How events refer to a file. */
-export function fileEvent({ fileId, environment, sessionId }: Pick<FileRow, 'fileId' | 'environment' | 'sessionId'>) {
+/** How events refer to a file; with the agent, if a tool of its session returned it. */
+export async function fileEvent(
+  db: Queryable,
+  organizationId: string,
+  { fileId, environment, sessionId }: Pick<FileRow, 'fileId' | 'environment' | 'sessionId'>,
+) {
   return {
+    ...(sessionId && { agentId: await agentIdOf(db, organizationId, sessionId) }),
     resource: { type: 'file', id: formatId('file', fileId) },
     environment,
     sessionId: sessionId && formatId('ses', sessionId),

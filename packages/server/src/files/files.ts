@@ -55,7 +55,7 @@ export async function deleteFile(ctx: Context, input: Input<'deleteFile'>): Prom
     const now = ctx.clock.now();
     // Another request may have deleted it in between.
     if ((await retireFiles(tx, organizationId, [fileId], now)) === 0) throw notFound('file');
-    await tx.query(recordEvent(ctx, now, { type: 'file.deleted', ...fileEvent(file) }));
+    await tx.query(recordEvent(ctx, now, { type: 'file.deleted', ...(await fileEvent(tx, organizationId, file)) }));
     return { fileId: input.fileId, deleted: true };
   });
 }

@@ -111,6 +111,7 @@ export async function keepFile(
 ): Promise<void> {
   const { organizationId, fileId, filename, mediaType, bytes, sha256, sessionId } = file;
   const now = clock.now();
+  const event = await fileEvent(tx, organizationId, file);
   const [, kept] = await Promise.all([
     tx.query(sql`
       update organizations set file_bytes = file_bytes + ${bytes} where organization_id = ${organizationId}`),
@@ -126,7 +127,7 @@ export async function keepFile(
     tx.query(
       recordEvent(source, now, {
         type: 'file.created',
-        ...fileEvent(file),
+        ...event,
         changes: {
           // Without its name, which may say whose it is: the log can't forget it (vault/pseudonym.ts).
           mediaType: [null, mediaType],

@@ -162,6 +162,13 @@ export function viewEndUser({
   return endUserId === null ? null : { id: endUserId, ...(endUserName !== null && { name: endUserName }) };
 }
 
+/** `agt_…`: the agent of a session, for a record about something of it; null if the session was deleted. */
+export async function agentIdOf(db: Queryable, organizationId: string, sessionId: string): Promise<string | null> {
+  const [row] = await db.query<{ agentId: string }>(sql`
+    select agent_id as "agentId" from sessions where organization_id = ${organizationId} and session_id = ${sessionId}`);
+  return row ? formatId('agt', row.agentId) : null;
+}
+
 /** How events of the event log name a session. */
 export function sessionEvent(row: { sessionId: string; environment: string; agentId: string }) {
   return {

@@ -11,6 +11,7 @@ import { notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
+import { agentIdOf } from '../session-rows/session.ts';
 
 interface Row {
   deliveryId: string;
@@ -122,6 +123,7 @@ export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'
         resource: { type: 'webhook_delivery', id: input.deliveryId },
         environment: input.env,
         sessionId: formatId('ses', row.sessionId),
+        agentId: await agentIdOf(tx, organizationId, row.sessionId),
       }),
     );
     tx.afterCommit(() => ctx.wake.publish('subscription', { organizationId }));

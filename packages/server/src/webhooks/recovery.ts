@@ -10,6 +10,7 @@ import { positionAfter, readJournalInfo } from '../journal/read.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
+import { agentIdOf } from '../session-rows/session.ts';
 import { getWebhookSubscription } from './subscriptions.ts';
 
 // How many recoveries of a subscription may wait. To recover more sessions than this, callers give a time.
@@ -40,6 +41,7 @@ export async function recoverDeliveries(
         'Too many recoveries are waiting. Retry later, or recover all sessions since a time.',
       );
     }
+    const agentId = from && (await agentIdOf(tx, organizationId, from.sessionId));
     await Promise.all([
       tx.query(sql`
         insert into webhook_recoveries (organization_id, webhook_subscription_id, recovery_id, since, session_id, turn, seq,
@@ -52,6 +54,7 @@ export async function recoverDeliveries(
           resource: { type: 'webhook_subscription', id: webhookSubscription.webhookSubscriptionId },
           environment: webhookSubscription.environment,
           sessionId: from ? formatId('ses', from.sessionId) : null,
+          ...(agentId && { agentId }),
           changes: since ? { since: [null, since.toISOString()] } : { cursor: [null, formatCursor(from!.position)] },
         }),
       ),

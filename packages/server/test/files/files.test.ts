@@ -284,6 +284,8 @@ describe.each(['database', 's3'])('files in the store: %s', (store) => {
       mediaType: [null, 'text/plain'],
       bytes: [null, 19],
     });
+    // An upload is of an environment, not of an agent.
+    expect(data.some((record) => 'agentId' in record)).toBe(false);
     expect(JSON.stringify(data)).not.toContain('private');
   });
 

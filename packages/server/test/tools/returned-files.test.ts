@@ -4,11 +4,13 @@ import type { AddressInfo } from 'node:net';
 import type { Chunk, FilePart } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { setSecret } from '../../src/environments/secrets.ts';
-import { listFiles } from '../../src/files/files.ts';
+import { listEvents } from '../../src/events/events.ts';
+import { deleteFile, listFiles } from '../../src/files/files.ts';
 import { keepFile, receiveFile } from '../../src/files/receive.ts';
 import { formatId } from '../../src/lib/ids.ts';
 import type { ModelCall } from '../../src/models/model/model.ts';
 import { listMessages } from '../../src/sessions/messages.ts';
+import { getSession } from '../../src/sessions/sessions.ts';
 import { sendToolResult } from '../../src/sessions/tool-results.ts';
 import { createTools, type Tools } from '../../src/tools/tools.ts';
 import { pdf, png, sha256 } from '../support/files.ts';
@@ -49,6 +51,20 @@ async function runCall(name: string, tool: Parameters<World['agent']>[0], platfo
   const created = chunks.filter((chunk) => chunk.type === 'file.created');
   return { sessionId, chunks, result, created, given: seen[1]!.transcript.at(-1)!.content };
 }
+
+test('the records of a file that a tool returned name its agent, as those of its session do', async () => {
+  body = { type: 'image/png', bytes: png };
+  const tool = httpTool('photo', { request: { method: 'GET', url } });
+  const { sessionId, created } = await runCall('photo', [tool]);
+  const { agentId } = (await getSession(world.ctx, { sessionId })).session;
+  const { fileId } = (created[0] as Extract<Chunk, { type: 'file.created' }>).file;
+  await deleteFile(world.ctx, { fileId });
+  const { data } = await listEvents(world.ctx, { agentId, type: 'file.*', order: 'asc' });
+  expect(data.map(({ type, resource }) => [type, resource.id])).toEqual([
+    ['file.created', fileId],
+    ['file.deleted', fileId],
+  ]);
+});
 
 const filesOfWorld = async () => (await listFiles(world.ctx, {})).data;
 

@@ -353,7 +353,9 @@ describe('retries', () => {
     const last = receiver.received.at(-1)!;
     expect(last.envelope.cursor).toBe('turn_1:seq_3');
     expect(last.previousCursor).toBe('turn_1:seq_1');
-    expect((await eventTypes()).filter((type) => type === 'webhook_delivery.exhausted')).toHaveLength(1);
+    const exhausted = await world.db.query<{ agentId: string }>(sql`
+      select body->>'agentId' as "agentId" from events_pending where body->>'type' = 'webhook_delivery.exhausted'`);
+    expect(exhausted).toEqual([{ agentId: expect.stringMatching(/^agt_/) }]);
     expect((await subscription()).lastFailureAt).not.toBeNull();
   });
 

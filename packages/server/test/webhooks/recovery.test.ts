@@ -118,6 +118,7 @@ describe('a delivery that is resent', () => {
       type: 'webhook_delivery.resent',
       resource: { type: 'webhook_delivery', id: deliveryId },
       sessionId: idOf(session),
+      agentId: expect.stringMatching(/^agt_/),
     });
     await world.advanceUntil(async () => (await shown(deliveryId)).attemptCount === 2);
     expect(receiver.received).toHaveLength(3);
