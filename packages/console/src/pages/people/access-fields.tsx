@@ -6,11 +6,7 @@ import { useEnvironmentNames } from '../../data/environment-names.ts';
 import { Choices } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';
 import { Restriction } from '../../ui/restriction.tsx';
-
-export interface Access {
-  role: Role;
-  canDecide: CanDecide;
-}
+import type { Access } from './access.ts';
 
 /** Errors of these fields are shown beside them. */
 export const accessFields = ['canDecide.agents', 'canDecide.environments'];
@@ -22,14 +18,6 @@ const roles: { value: Role; label: string; about: string }[] = [
   { value: 'admin', label: 'admin', about: 'can also manage keys, secrets and people' },
   { value: 'owner', label: 'owner', about: 'can also add and remove owners' },
 ];
-
-export const everything: CanDecide = { agents: null, environments: null };
-
-/** As the service takes it. */
-export function bodyOf({ role, canDecide }: Access) {
-  const isLimited = !unlimitedRoles.includes(role) && (canDecide.agents ?? canDecide.environments) !== null;
-  return { role, canDecide: isLimited ? canDecide : null };
-}
 
 export function AccessFields({
   value,

@@ -15,7 +15,8 @@ import { fieldError } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { formatExact, Time } from '../../ui/time.tsx';
-import { type Access, AccessFields, accessFields, bodyOf, everything } from './access-fields.tsx';
+import { type Access, bodyOf, changesOf, everything } from './access.ts';
+import { AccessFields, accessFields } from './access-fields.tsx';
 import { canDecideText } from './can-decide-text.ts';
 import { OneTimeLink } from './one-time-link.tsx';
 
@@ -244,7 +245,7 @@ function ChangeRole({ member, mayOwner, onClose }: { member: Member; mayOwner: b
   const organization = useOrganization();
   const [access, setAccess] = useState<Access>({ role: member.role, canDecide: member.canDecide ?? everything });
   const change = useApiMutation(
-    (client, _: undefined) => client.members.update(member.userId, bodyOf(access)),
+    (client, _: undefined) => client.members.update(member.userId, changesOf(member, access)),
     ['people'],
   );
   return (
