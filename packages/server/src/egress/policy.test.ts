@@ -276,6 +276,10 @@ describe('the operator’s rules allow what they list, and no more', () => {
     ['fd00::/8', 'http://[fd00:ec2::254]/', false],
     ['fd00:ec2::/32', 'http://[fd00:ec2::23]/', false],
     ['fd00:ec2::254', 'http://[fd00:ec2::254]/', true],
+    ['fd00::/8', 'http://[fd00:c1::a9fe:a9fe]/', false],
+    ['fd00::/8', 'http://[fd00:42::42]/', false],
+    ['169.254.0.0/16', 'http://169.254.42.42/', false],
+    ['169.254.0.0/16', 'http://169.254.0.23/', false],
     ['0.0.0.0/0', 'http://[::1]/', false],
     // Ports.
     ['10.0.0.5:8080', 'http://10.0.0.5:8080/', true],
@@ -353,6 +357,8 @@ describe('addresses in the notation of DNS and sockets', () => {
     'fd00:ec2::254',
     'fd00:ec2::23',
     'fd20:ce::254',
+    'fd00:c1::a9fe:a9fe',
+    'fd00:42::42',
     '::ffff:100.100.100.200',
   ])('a listed host may not lead to %s, where clouds keep credentials and nothing ordinary lives', (address) => {
     expect(judgeAddress(parseEgressAllow('*.example.com'), address, at('https://a.example.com/')).ok).toBe(false);

@@ -90,6 +90,10 @@ const CLOUD_METADATA: ReadonlySet<string> = new Set([
   '168.63.129.16', // Azure's host agent
   '100.100.100.200', // Alibaba
   '192.0.0.192', // Oracle
+  'fd00:c1::a9fe:a9fe', // Oracle
+  '169.254.42.42', // Scaleway
+  'fd00:42::42', // Scaleway
+  '169.254.0.23', // Tencent
   'fd00:ec2::254', // AWS
   'fd00:ec2::23', // pods of AWS EKS
   'fd20:ce::254', // Google
