@@ -109,12 +109,20 @@ export function createScrape(
     }
   }
 
+  /** Undefined as well if it fails: a page that takes too long does not mean that the database is away. */
+  function countInRounds(): Promise<RoundCounts | undefined> {
+    return inRounds().catch((error: unknown) => {
+      log.warn({ err: error }, 'counting organizations for metrics failed; it continues with the next scrape');
+      return undefined;
+    });
+  }
+
   async function look(): Promise<void> {
     const startedAt = clock.now().getTime();
     // The check comes first, because a read-only database would answer the queries too.
     const counting = db
       .check()
-      .then(async () => ({ ...(await countAll(db, clock.now())), inRounds: await inRounds() }));
+      .then(async () => ({ ...(await countAll(db, clock.now())), inRounds: await countInRounds() }));
     const counts = await counting.catch((error) => {
       if (isUp) log.warn({ err: error }, 'the database did not respond to the metrics query');
       return undefined;

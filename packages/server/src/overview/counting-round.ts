@@ -19,7 +19,8 @@ const PAGE = 1_000;
 const MOST_COUNTED = 10_000;
 // Records of an organization that wait for their number.
 const MOST_PENDING = 500;
-const TIMEOUT_MS = 2_000;
+// With the other statements of a scrape, less than a scrape waits.
+const TIMEOUT_MS = 1_000;
 // One page at least.
 const MOST_MS = 50;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
@@ -30,12 +31,16 @@ const empty = (): RoundCounts => ({
   backlog: new Map(['enabled', 'paused', 'disabled'].map((status) => [status, 0])),
 });
 
-/** Returns a function that reads the next pages and returns the counts of the last round that is complete; undefined before the first is. */
+/**
+ * Returns a function that reads the next pages and returns the counts of the last round that is complete; undefined before the first is.
+ * Rejects if a page takes too long; the next one is smaller, until a round is complete.
+ */
 export function createCountingRound(
   { db, clock }: { db: Db; clock: Pick<Clock, 'elapsedMs'> },
   { most = MOST_COUNTED, page = PAGE }: CountingRoundOptions = {},
 ): () => Promise<RoundCounts | undefined> {
   let after = BEFORE_ALL;
+  let size = page;
   let counts = empty();
   let complete: RoundCounts | undefined;
 
@@ -43,17 +48,22 @@ export function createCountingRound(
     const until = clock.elapsedMs() + MOST_MS;
     do {
       const from = after;
-      const { last, found } = await db.transaction(async (tx) => {
+      const reading = db.transaction(async (tx) => {
         tx.write(sql`select set_config('statement_timeout', ${String(TIMEOUT_MS)}, true)`);
         tx.write(planForLookups);
-        const last = await lastOfPage(tx, from, page);
+        const last = await lastOfPage(tx, from, size);
         return { last, found: await countPage(tx, { after: from, last: last ?? AFTER_ALL }, most) };
+      });
+      const { last, found } = await reading.catch((error: unknown) => {
+        size = Math.ceil(size / 4);
+        throw error;
       });
       for (const { kind, status, count } of found) counts[kind].set(status, (counts[kind].get(status) ?? 0) + count);
       after = last ?? BEFORE_ALL;
       if (last !== undefined) continue;
       complete = counts;
       counts = empty();
+      size = page;
       break;
     } while (clock.elapsedMs() < until);
     return complete;

@@ -407,6 +407,39 @@ test('sessions are counted in rounds, a page of organizations at a time, by the 
   }
 });
 
+test('a page that takes too long does not look like a lost database, and smaller ones follow it', async () => {
+  const { platform, close } = await createTestPlatform({ clock: createManualClock() });
+  endings.push(close);
+  const { db } = platform;
+  const limits: unknown[] = [];
+  let isSlow = true;
+  const slow: Db = {
+    ...db,
+    transaction: (fn) =>
+      db.transaction((tx) => {
+        if (isSlow) throw new Error('canceling statement due to statement timeout');
+        return fn({
+          ...tx,
+          query<Row>(statement: Sql) {
+            if (statement.sql.includes(' offset ')) limits.push(statement.values.at(-1));
+            return tx.query<Row>(statement);
+          },
+        });
+      }),
+  };
+  const next = createCountingRound({ db: slow, clock: platform.clock }, { page: 100 });
+  const observed = createScrape(platform, next);
+  endings.push(() => observed.stop());
+  const samples = samplesOf(await observed.text());
+  expect(samples.get('signalbox_database_up')).toBe(1);
+  expect(samples.get('signalbox_events_pending')).toBeTypeOf('number');
+  expect([...samples.keys()].filter((name) => /^signalbox_(sessions\{|webhook_backlog)/.test(name))).toEqual([]);
+  isSlow = false;
+  expect(await next()).toBeDefined();
+  expect(await next()).toBeDefined();
+  expect(limits).toEqual([24, 99]);
+});
+
 test('any number of scrapes query the database once in five seconds', async () => {
   let looks = 0;
   const { clock, text } = await scrapeBy((really) => {
