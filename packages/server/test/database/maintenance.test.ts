@@ -155,7 +155,7 @@ test('a statement of an idle node reads no more however many organizations there
   }
   // A few look-ups for each organization of a page.
   const inRounds = costs.filter(([, text]) => /from organizations o\s/.test(text));
-  expect(inRounds.length).toBe(6);
+  expect(inRounds.length).toBe(7);
   for (const [rows] of inRounds) expect(rows).toBeLessThan(7 * ROUND_PAGE);
   const others = costs.filter((cost) => !inRounds.includes(cost));
   expect(others.length).toBeGreaterThan(5);
