@@ -738,6 +738,7 @@ create table nodes (
   -- Whether the node runs sessions and has a share of what a node leaves that dies or stops (runtime/node/share.ts). False for worker
   -- turns, and for nodes of older code, whose share the others take.
   runs boolean default false not null,
+  -- Whether the node sends to destinations and has a share of them (deliveries/destinations/shares.ts).
   sends_destinations boolean default false not null,
   -- Whether the node reads the tail. Others do not write to it while a node without this is running.
   reads_tail boolean default false not null,

@@ -23,9 +23,10 @@ export function readSchemaNotes(migrations: readonly string[]): SchemaNotes {
     }
     const [, kind, created] = /^create (table|index|unique index) (\w+)/.exec(line) ?? [];
     const [, altered, added] = /^alter table (\w+)(?: add column (\w+))?/.exec(line) ?? [];
-    const [, column] = /^(\w+) /.exec(line) ?? [];
+    const [, column] = /^(?:add column )?(\w+) /.exec(line) ?? [];
     if (created) notes.order.push(created);
     if (kind === 'table') table = created!;
+    if (altered) table = altered;
     const about =
       created ?? (altered && [altered, added].filter(Boolean).join('.')) ?? (column && `${table}.${column}`);
     if (about && comment.length > 0) {
