@@ -2,7 +2,8 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { createReceiver } from '../../server/test/support/receiver.ts';
 import { startTestService, type TestService, watchSecret } from '../../server/test/support/service.ts';
 import { nouns } from '../src/commands.ts';
 import { type CliOptions, type Result, runCli } from './support/cli.ts';
@@ -23,6 +24,7 @@ const operations = paths.flatMap(([path, methods]) =>
 
 const person = 'only for a person who is signed in to the console; on the host, `signalbox users` does it';
 const program = 'the protocol between the service and a worker program: `client.workers.run` speaks it';
+const operator = 'only for the operator’s token; on the host, `signalbox organizations`, `keys` and `users` do it';
 const notCalledHere: Record<string, string> = {
   streamEnvironment: '`signalbox listen` runs until Ctrl-C, and is tested in listen.test.ts',
   listMembers: person,
@@ -33,6 +35,10 @@ const notCalledHere: Record<string, string> = {
   createInvitation: person,
   deleteInvitation: person,
   updateOrganization: person,
+  listOrganizations: operator,
+  createOrganization: operator,
+  createOrganizationKey: operator,
+  createSetupLink: operator,
   claimWorkerTurn: program,
   heartbeatWorkerTurn: program,
   appendToWorkerTurn: program,
@@ -351,6 +357,43 @@ test('webhooks are subscribed, tested, paused, rotated and recovered, and delive
   watchSecret(await ok('webhooks', 'rotate-secret', 'staging', '--grace-seconds', '0'));
   await ok('webhooks', 'delete', 'staging');
   expect((await run('webhooks', 'set', 'staging')).code).toBe(2);
+});
+
+test('destinations are created, tested, changed, paused, rotated and recovered, and show what they sent', async () => {
+  const receiver = await createReceiver();
+  onTestFinished(() => receiver.close());
+  const secretFile = join(directory, 'destination-secret');
+  const key = 'Bearer 47110815';
+  watchSecret(key);
+  const env = {
+    SIGNALBOX_API_KEY: service.adminKey,
+    SIGNALBOX_URL: service.url,
+    AUDIT_KEY: key,
+  };
+  const create = ['destinations', 'create', 'Audit', receiver.url, '--secret-file', secretFile];
+  expect((await run(...create)).stderr).toContain('--events');
+  expect((await run(...create, '--events', 'agent.*', '--header', 'Authorization=MISSING')).code).toBe(2);
+  const created = await runWith({ env }, ...create, '--events', 'agent.*', '--header', 'Authorization=AUDIT_KEY');
+  expect([created.code, created.stderr]).toEqual([0, expect.stringMatching(/^Created dst_\w+\.\n/)]);
+  const [id = ''] = /dst_\w+/.exec(created.stderr) ?? [];
+  watchSecret(readFileSync(secretFile, 'utf8').trim());
+  await ok('agents', 'create', definition('Audited', [{ text: 'x' }]));
+  await receiver.first(1);
+  expect(receiver.received[0]!.headers.authorization).toBe(key);
+
+  expect(await ok('destinations', 'test', id)).toMatch(/accepted with 200/);
+  expect(await ok('destinations', 'list')).toMatch(/dst_\w+ +Audit +enabled +healthy +agent\.\*/);
+  const sent = () => ok('destinations', 'deliveries', id, '--status', 'succeeded', '-q');
+  await expect.poll(sent).toMatch(/\w/);
+  expect(await ok('destinations', 'delivery', id, await sent())).toMatch(/About +agent agt_.*accepted.*Body +\{/s);
+  expect(await ok('destinations', 'update', id, '--name', 'All', '--events', '*')).toMatch(/Receives +\*/);
+  expect(await ok('destinations', 'pause', id)).toBe(`${id} is paused`);
+  expect(await ok('destinations', 'resume', id)).toBe(`${id} is enabled`);
+  expect(await ok('destinations', 'get', id)).toMatch(/Headers +authorization/);
+  await ok('destinations', 'recover', id, '--since', '1h');
+  expect((await run('destinations', 'recover', id)).code).toBe(2);
+  watchSecret(await ok('destinations', 'rotate-secret', id, '--grace-seconds', '0'));
+  expect(await ok('destinations', 'delete', id)).toBe(`deleted: ${id}`);
 });
 
 test('keys are created via the API, limited, rotated and revoked', async () => {
