@@ -34,15 +34,22 @@ const refused = { code: 'insufficient_permission' };
 
 test('a record arrives by itself; a test arrives at once, also while it is paused, and neither shows the headers', async () => {
   const { destination, signingSecret } = await client.destinations.create(
-    input({ headers: { Authorization: `Bearer ${KEY}` } }),
+    input({ headers: { Authorization: `Bearer ${KEY}`, constructor: 'a name like any other' } }),
   );
   const { destinationId } = destination;
   expect(signingSecret).toMatch(/^whsec_/);
-  expect(destination).toMatchObject({ status: 'enabled', headerNames: ['authorization'], environment: null });
+  expect(destination).toMatchObject({
+    status: 'enabled',
+    headerNames: ['authorization', 'constructor'],
+    environment: null,
+  });
   const { agentId } = await client.agents.create({ name: 'A', model: 'scripted/x' });
   await receiver.first(1);
   expect(arrived(receiver)[0]).toMatchObject({ type: 'agent.created', resource: { id: agentId } });
-  expect(receiver.received[0]!.headers.authorization).toBe(`Bearer ${KEY}`);
+  expect(receiver.received[0]!.headers).toMatchObject({
+    authorization: `Bearer ${KEY}`,
+    constructor: 'a name like any other',
+  });
 
   await client.destinations.update(destinationId, { status: 'paused' });
   receiver.received.length = 0;

@@ -16,17 +16,17 @@ const RESERVED =
 
 /** With names in lower case. Throws a 400 that names the header, never its value. */
 export function checkedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  const checked: Record<string, string> = {};
+  const checked = new Map<string, string>();
   for (const [given, value] of Object.entries(headers)) {
     const name = given.toLowerCase();
     const path = `headers.${given}`;
     if (!NAME.test(name)) throw invalidField('headers', `\`${given}\` is not the name of a header`);
     if (RESERVED.test(name)) throw invalidField(path, 'is set by the service, and can’t be replaced');
-    if (name in checked) throw invalidField(path, 'is given twice; upper and lower case are the same');
+    if (checked.has(name)) throw invalidField(path, 'is given twice; upper and lower case are the same');
     if (!VALUE.test(value)) throw invalidField(path, 'must be printable ASCII without spaces around it');
-    checked[name] = value;
+    checked.set(name, value);
   }
-  return checked;
+  return Object.fromEntries(checked);
 }
 
 /** Null if there are none. */
