@@ -18,10 +18,29 @@ export function receives(
   event: LoggedEvent,
   isFailing: boolean,
 ): boolean {
+  // First, because it leaves out most records of most destinations.
+  if (!hasType(eventTypes, event.type)) return false;
   if (isAbout(event, destinationId) || (isFailing && isHealth(event))) return false;
-  if (!eventTypes.some((pattern) => isTypeOf(pattern, event.type))) return false;
   if (environment !== null && event.environment !== environment) return false;
   return !agentIds || (event.agentId !== undefined && agentIds.has(event.agentId));
+}
+
+// By the patterns of an assignment: whether they have a type. Every record is compared with every destination.
+const known = new WeakMap<readonly string[], Map<string, boolean>>();
+
+function hasType(patterns: readonly string[], type: string): boolean {
+  const types = known.get(patterns);
+  if (!types) {
+    known.set(patterns, new Map());
+    return hasType(patterns, type);
+  }
+  const has = types.get(type);
+  if (has !== undefined) return has;
+  types.set(
+    type,
+    patterns.some((pattern) => isTypeOf(pattern, type)),
+  );
+  return hasType(patterns, type);
 }
 
 /** Whether it is the record of the destination's creation: the destination receives what follows it. */
