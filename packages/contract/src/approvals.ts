@@ -1,6 +1,7 @@
 /** Approvals: an effectful operation waits for a decision. */
+
+import { decidingRoles } from './constants.ts';
 import type { ErrorCode } from './errors.ts';
-import type { Role } from './people.ts';
 import {
   EnvironmentName,
   Id,
@@ -23,9 +24,6 @@ import {
  * - `cancelled`: the session ended or moved on before a decision.
  */
 export const approvalStatuses = ['pending', 'approved', 'denied', 'expired', 'cancelled'] as const;
-
-/** The roles that can decide approvals at all. */
-export const decidingRoles = ['approver', 'member', 'admin', 'owner'] as const satisfies readonly Role[];
 
 /** How many approvers a call can need. */
 const MOST_APPROVERS = 5;

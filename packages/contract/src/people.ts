@@ -35,9 +35,6 @@ export const scopesOfRole: Readonly<Record<Role, ReadonlySet<Scope>>> = {
   owner: admin,
 };
 
-/** The roles whose decisions can't be limited: they could lift the limit, or create a key without it. */
-export const unlimitedRoles: readonly Role[] = ['admin', 'owner'];
-
 const limitsOf = (what: string) => ({ minItems: 1, maxItems: 50, uniqueItems: true, description: what });
 const agents = Nullable(
   Type.Array(
