@@ -94,7 +94,7 @@ function Checkboxes<T extends string>({
           label={
             <>
               {option.label}
-              {option.about && <span className="quiet small">{option.about}</span>}
+              {option.about && <span className="quiet small"> {option.about}</span>}
             </>
           }
           checked={value.includes(option.value)}

@@ -125,7 +125,7 @@ export function KeyForm({
       {permission === 'scopes' && (
         <Several
           label="Scopes"
-          options={allScopes.map((scope) => ({ value: scope, label: `${scope} `, about: scopeFacts[scope].allows }))}
+          options={allScopes.map((scope) => ({ value: scope, label: scope, about: scopeFacts[scope].allows }))}
           value={chosen}
           error={errorFor('scopes')}
           onChange={setChosen}

@@ -7,6 +7,7 @@ import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.t
 import { type Filter, FilterBar } from '../../ui/filter-bar.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { PasswordField } from '../../ui/password-field.tsx';
+import { Restriction, Several } from '../../ui/restriction.tsx';
 import { SavedViews } from '../../ui/saved-views.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
 import { Setting } from '../../ui/setting.tsx';
@@ -87,6 +88,9 @@ export function Controls() {
           </div>
         </div>
       </Specimen>
+      <Specimen name="Restrictions">
+        <RestrictionStates />
+      </Specimen>
       <Specimen name="Disclosures">
         <Disclosure title="More options" summary="End user, budget, metadata">
           <TextField label="Max steps" placeholder="No limit" />
@@ -130,6 +134,35 @@ function SegmentedStates() {
         ]}
       />
     </>
+  );
+}
+
+function RestrictionStates() {
+  const [scopes, setScopes] = useState<('read' | 'decide')[]>(['decide']);
+  const [environments, setEnvironments] = useState<string[] | null>(['production', 'deleted']);
+  const options = ['production', 'staging'].map((value) => ({ value, label: value }));
+  return (
+    <div className="columns">
+      <Several
+        label="Scopes"
+        options={[
+          { value: 'read', label: 'Read sessions' },
+          { value: 'decide', label: 'Decide approvals', about: 'of every session' },
+        ]}
+        value={scopes}
+        error={undefined}
+        onChange={setScopes}
+      />
+      <Restriction
+        label="Environments"
+        all="All environments"
+        options={options}
+        value={environments}
+        error="Choose at least one environment."
+        onChange={setEnvironments}
+      />
+      <Restriction label="Agents" all="All agents" options={[]} value={null} error={undefined} onChange={none} />
+    </div>
   );
 }
 
