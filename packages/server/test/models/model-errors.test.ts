@@ -218,23 +218,23 @@ test('if a node dies between two attempts, another node makes the next, and earl
 });
 
 test('a node that takes over a turn continues the count of attempts, and waits as long as the provider asked for', async () => {
-  const first = failing(9, failure('model_rate_limited', { retryAfterMs: 30_000 }));
+  const first = failing(9, failure('model_rate_limited', { retryAfterMs: 31_000 }));
   const leaving = await world.work({ ask: first });
   const sessionId = await world.open(await world.agent([], impatient));
   for (const _ of [1, 2, 3]) {
-    await sleeping(30_000);
+    await sleeping(31_000);
     sleeps = [];
-    await clock.advance(30_000);
+    await clock.advance(31_000);
   }
-  await sleeping(30_000);
+  await sleeping(31_000);
   await clock.advance(20_000);
   await leaving.stop();
 
   const second = failing(9, failure('model_unavailable'));
   await world.work({ platform: await world.anotherNode(), ask: second });
-  await sleeping(10_000);
+  await sleeping(11_000);
   expect(second.asked).toBe(0);
-  await clock.advance(10_000);
+  await clock.advance(11_000);
   await world.until(sessionId, is('idle'));
   expect(second.asked).toBe(1);
 });

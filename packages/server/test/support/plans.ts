@@ -98,7 +98,8 @@ async function measure(client: Client, { text, values }: Sql): Promise<Cost> {
 
 function literalOf(value: unknown): string {
   if (value instanceof Date) return value.toISOString();
-  if (Array.isArray(value)) return `{${value.map((one) => JSON.stringify(literalOf(one))).join(',')}}`;
+  if (Array.isArray(value))
+    return `{${value.map((one) => (one === null ? 'null' : JSON.stringify(literalOf(one)))).join(',')}}`;
   return String(value);
 }
 
