@@ -183,11 +183,12 @@ test('new events appear at the top automatically, but not while the user is scro
   await records(page).first().getByText('one-more').first().waitFor();
   expect(await page.evaluate('scrollY')).toBe(0);
   // A filter also applies to new events.
-  await choose(page, 'Type', 'Agent created');
+  const { client } = console.service;
+  const { agentId } = await client.agents.create({ name: 'Newcomer', model: 'scripted/x' });
+  await choose(page, 'Type', 'Agent archived');
   await page.getByText('No matching events').waitFor();
   await createEvent('not-shown');
-  const model = { provider: 'scripted' as const, model: 's', settings: { script: [{ text: 'Hi' }] } };
-  await console.service.client.agents.create({ name: 'Newcomer', model });
+  await client.agents.archive(agentId);
   await records(page).first().getByText('Newcomer').waitFor();
   expect(await records(page).count()).toBe(1);
 });
