@@ -14,8 +14,8 @@ import type {
 } from '../types.generated.ts';
 
 /**
- * Destinations: where records of the event log are sent as they are written. Reading needs `read`, changing `write`. To verify what
- * arrives, use `webhooks.verify`.
+ * Destinations: where records of the event log are sent as they are written. Reading needs `read`, changing `write`. What arrives is
+ * verified with a library for Standard Webhooks; `webhooks.verify` takes chunks only.
  */
 export class Destinations {
   readonly #transport: Transport;

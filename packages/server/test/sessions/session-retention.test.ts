@@ -350,7 +350,9 @@ test('a node deletes the sessions that ended before the retention of their envir
   const statusOf = (id: string) => client.sessions.get(id).then(({ status }) => status);
   await expect.poll(async () => [await statusOf(goes), await statusOf(stays)]).toEqual(['completed', 'completed']);
   await clock.advance(2 * 86_400_000 + 1);
-  await expect.poll(() => statusOf(goes).catch(({ code }) => code)).toBe('not_found');
+  // A pass leaves a session whose row another transaction has locked to the next one.
+  const isGone = async () => (await statusOf(goes).catch(({ code }) => code)) === 'not_found';
+  await clock.passUntil(isGone, 3_600_000);
   expect(await statusOf(stays)).toBe('completed');
   await clock.passWhile(service.stop());
 });
