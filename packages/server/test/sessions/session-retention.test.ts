@@ -323,6 +323,23 @@ describe('among many', () => {
       )[0]!.count,
     ).toBe(20_000);
   });
+
+  test('more than a batch of them go in one pass, and no others', async () => {
+    await db.execute(sql`
+      insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, created_at,
+        updated_at, ended_at)
+      select ${organizationId}::uuid, gen_random_uuid(), ${organizationId}::uuid, 'production', 'completed', false, '{}',
+        now(), now(), ${daysAgo(30)}::timestamptz
+      from generate_series(1, 450) n`);
+    const ended = async () =>
+      (
+        await db.query<{ count: number }>(sql`
+      select count(*)::int as count from sessions where organization_id = ${organizationId} and ended_at <= ${daysAgo(20)}`)
+      )[0]!.count;
+    expect(await ended()).toBe(450);
+    await drop(5);
+    expect(await ended()).toBe(0);
+  });
 });
 
 test('a node deletes the sessions that ended before the retention of their environment', async () => {
